@@ -1,0 +1,1 @@
+"""Generated from ``proto/inferencecache/v1alpha1``; never edited."""
