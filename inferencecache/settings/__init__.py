@@ -1,0 +1,1 @@
+"""Every knob, default, unit and bound of the product, each written down once."""

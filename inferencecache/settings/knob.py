@@ -1,4 +1,4 @@
-"""One description per setting; flags, variables, file keys and the reference page derive from it."""
+"""One description per setting; flags, variables, file keys and the reference derive from it."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -15,6 +15,8 @@ class KnobKind(StrEnum):
     TEXT = "text"
     DURATION = "duration"
     """Kept as integer nanoseconds; written ``30m``, ``1h30m``, ``250ms``."""
+    ADDRESS = "address"
+    """Kept as text; written ``:9090``, ``host:port``, ``[::1]:0``."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +32,7 @@ class Knob:
         unit: What the number counts, empty for text and booleans.
         minimum: Smallest accepted value, or None.
         maximum: Largest accepted value, or None.
-        choices: Accepted texts, empty for any.
+        choices: Accepted texts in lower case, empty for any.
         help: One sentence for people.
     """
 
@@ -70,6 +72,11 @@ def knob(  # noqa: PLR0913 - one keyword per column of the reference page
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def env_of(flag: str) -> str:
+    """Return the environment variable that stands for *flag*, which is given without dashes."""
+    return "INFERENCECACHE_" + flag.upper().replace("-", "_")
+
+
 def knobs_of(settings_class: type) -> Iterator[Knob]:
     """Yield the settings declared by *settings_class*, in order."""
     for field in dataclasses.fields(settings_class):
@@ -77,7 +84,7 @@ def knobs_of(settings_class: type) -> Iterator[Knob]:
         yield Knob(
             name=field.name,
             flag=meta["flag"],
-            env="INFERENCECACHE_" + meta["flag"].upper().replace("-", "_"),
+            env=env_of(meta["flag"]),
             kind=meta["kind"],
             default=field.default,
             unit=meta["unit"],

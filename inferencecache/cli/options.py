@@ -1,0 +1,76 @@
+"""Command-line options made from settings, so that no flag is written down twice."""
+
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from inferencecache.settings.file import read_settings_file
+from inferencecache.settings.knob import Knob, KnobKind, env_of, knobs_of
+from inferencecache.settings.loader import Sources, groups_of, load_settings
+from inferencecache.settings.refused import REFUSED
+from inferencecache.settings.value import write
+
+SettingsT = TypeVar("SettingsT")
+
+CONFIG_FLAG = "config"
+
+
+def settings_command(
+    settings_class: type[SettingsT], run: Callable[[SettingsT], None]
+) -> Callable[..., None]:
+    """Return a function for ``app.command`` with one option per setting.
+
+    Args:
+        settings_class: A dataclass of settings groups.
+        run: What to do with the loaded settings.
+    """
+
+    def command(**options: str | None) -> None:
+        flags = {name.replace("_", "-"): text for name, text in options.items()}
+        path = flags.pop(CONFIG_FLAG) or os.environ.get(env_of(CONFIG_FLAG))
+        file = read_settings_file(Path(path)) if path else None
+        run(load_settings(settings_class, Sources(flags=flags, environ=os.environ, file=file)))
+
+    signature = inspect.Signature(list(_parameters(settings_class)))
+    command.__signature__ = signature  # type: ignore[attr-defined] # functions take attributes
+    command.__doc__ = run.__doc__
+    return command
+
+
+def _parameters(settings_class: type) -> Iterator[inspect.Parameter]:
+    yield _parameter(
+        CONFIG_FLAG,
+        metavar="FILE",
+        help=f"YAML file of settings, keyed by flag; flags and variables win over it "
+        f"(env {env_of(CONFIG_FLAG)}).",
+    )
+    for group_name, group in groups_of(settings_class):
+        for knob in knobs_of(group):
+            yield _parameter(
+                knob.flag,
+                metavar="|".join(knob.choices) or knob.kind.name,
+                help=_help(knob),
+                rich_help_panel=f"{group_name.capitalize()} settings",
+            )
+    for flag in REFUSED:
+        yield _parameter(flag, hidden=True)
+
+
+def _parameter(flag: str, **option: Any) -> inspect.Parameter:  # noqa: ANN401 - typer's keywords
+    declared = typer.Option(f"--{flag}", show_default=False, **option)
+    return inspect.Parameter(
+        flag.replace("-", "_"),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, declared],
+    )
+
+
+def _help(knob: Knob) -> str:
+    default = write(knob, knob.default) or '""'
+    unit = knob.unit if knob.kind in {KnobKind.INTEGER, KnobKind.NUMBER} else ""
+    return f"{knob.help} (default {' '.join(filter(None, (default, unit)))}, env {knob.env})"

@@ -1,0 +1,113 @@
+"""The settings file: one flat YAML mapping whose keys are the flags without their dashes."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from inferencecache.errors import ConfigError
+
+_SIZE_MAX_BYTES: Final = 1_048_576
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsFile:
+    """A settings file as it was read.
+
+    Attributes:
+        name: The path it was read from.
+        values: Key -> value, typed by YAML.
+    """
+
+    name: str
+    values: Mapping[str, object]
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """Refuses a mapping that gives one key twice; YAML itself would keep the last."""
+
+    def construct_mapping(
+        self,
+        node: yaml.MappingNode,
+        deep: bool = False,  # noqa: FBT001, FBT002 - PyYAML's signature
+    ) -> dict[Hashable, object]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            if isinstance(key, Hashable) and key in seen:
+                raise _DuplicateKeyError(str(key), key_node.start_mark.line + 1)
+            if isinstance(key, Hashable):
+                seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+class _DuplicateKeyError(Exception):
+    def __init__(self, key: str, line: int) -> None:
+        super().__init__(key, line)
+        self.key = key
+        self.line = line
+
+
+def read_settings_file(path: Path) -> SettingsFile:
+    """Read the settings file at *path*.
+
+    Raises:
+        ConfigError: The file cannot be read, is no YAML mapping of texts, or repeats a key.
+    """
+    source = f"file {path}"
+    document = _parse(_read(path, source), source)
+    if document is None:
+        document = {}
+    if not isinstance(document, dict):
+        raise ConfigError(
+            field=str(path),
+            value=type(document).__name__,
+            allowed="a mapping of settings",
+            source=source,
+        )
+    for key in document:
+        if not isinstance(key, str):
+            raise ConfigError(
+                field=str(key), value=key, allowed="keys that are texts", source=source
+            )
+    return SettingsFile(name=str(path), values=document)
+
+
+def _read(path: Path, source: str) -> str:
+    """Return the text of *path*, refusing what is far larger than any settings file."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_SIZE_MAX_BYTES + 1)
+        if len(content) > _SIZE_MAX_BYTES:
+            raise ConfigError(
+                field="--config", value=str(path), allowed="a file of at most 1 MiB", source=source
+            )
+        return content.decode()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ConfigError(
+            field="--config", value=str(path), allowed=f"a readable file: {reason}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            field="--config", value=str(path), allowed="a file in UTF-8", source=source
+        ) from error
+
+
+def _parse(text: str, source: str) -> object:
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+    except _DuplicateKeyError as error:
+        raise ConfigError(
+            field=error.key,
+            value=f"a second value in line {error.line}",
+            allowed="each key once",
+            source=source,
+        ) from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        detail = " ".join(str(error).split())[:200]
+        raise ConfigError(
+            field="--config", value=detail, allowed="valid YAML", source=source
+        ) from error

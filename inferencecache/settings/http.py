@@ -1,0 +1,26 @@
+"""Settings of the public HTTP listener."""
+
+from dataclasses import dataclass
+
+from inferencecache.clock import NS_PER_S
+from inferencecache.settings.knob import KnobKind, knob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """Where ``/healthz``, ``/readyz`` and ``/metrics`` are served."""
+
+    bind_address: str = knob(
+        ":8080",
+        flag="http-bind-address",
+        kind=KnobKind.ADDRESS,
+        help="Where health, readiness and metrics are served over plain HTTP.",
+    )
+    idle_timeout_ns: int = knob(
+        75 * NS_PER_S,
+        flag="http-idle-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_S,
+        help="Close an HTTP connection that sends no complete request for this long.",
+    )

@@ -1,0 +1,29 @@
+"""Settings of the metrics page."""
+
+from dataclasses import dataclass
+
+from inferencecache.clock import NS_PER_MS
+from inferencecache.settings.knob import KnobKind, knob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings:
+    """How much the metrics page may grow and how closely the event loop is watched."""
+
+    labels_max: int = knob(
+        1_000,
+        flag="max-metric-labels",
+        kind=KnobKind.INTEGER,
+        unit="label values",
+        minimum=0,
+        maximum=100_000,
+        help="Models, and tenants, with a metric label of their own; all further ones share one.",
+    )
+    loop_lag_interval_ns: int = knob(
+        500 * NS_PER_MS,
+        flag="loop-lag-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Pause between two measurements of the event loop's lag; 0 means never.",
+    )

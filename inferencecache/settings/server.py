@@ -1,0 +1,28 @@
+"""All settings of one server, by group."""
+
+from dataclasses import dataclass, field
+
+from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.settings.http import HttpSettings
+from inferencecache.settings.index import IndexSettings
+from inferencecache.settings.logs import LogSettings
+from inferencecache.settings.lookup import LookupSettings
+from inferencecache.settings.metrics import MetricsSettings
+from inferencecache.settings.policy import PolicySettings
+from inferencecache.settings.process import ProcessSettings
+from inferencecache.settings.ranking import RankingSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """What ``inferencecache serve`` can be told; each group belongs to one part of the server."""
+
+    index: IndexSettings = field(default_factory=IndexSettings)
+    ranking: RankingSettings = field(default_factory=RankingSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
+    lookup: LookupSettings = field(default_factory=LookupSettings)
+    grpc: GrpcSettings = field(default_factory=GrpcSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
+    process: ProcessSettings = field(default_factory=ProcessSettings)
+    logs: LogSettings = field(default_factory=LogSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
