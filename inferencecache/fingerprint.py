@@ -158,8 +158,9 @@ def _full_blocks(token_ids: Sequence[int], block_size_tokens: int) -> int:
 
 def _pack(token_ids: Sequence[int]) -> bytes:
     """Return the ids as little-endian uint32, refusing what is not one."""
+    packed = array("I")
     try:
-        packed = array("I", token_ids)
+        packed.fromlist(token_ids if isinstance(token_ids, list) else list(token_ids))
     except (OverflowError, TypeError):
         raise _bad_token_id(token_ids) from None
     if sys.byteorder == "big":  # pragma: no cover - the hosts of our tests are little-endian
