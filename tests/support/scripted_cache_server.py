@@ -1,0 +1,154 @@
+"""A cache server that answers as a test tells it, over a real socket."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc.aio
+
+from inferencecache.v1alpha1 import inferencecache_pb2 as pb
+from inferencecache.v1alpha1.inferencecache_pb2_grpc import (
+    InferenceCacheServicer,
+    add_InferenceCacheServicer_to_server,
+)
+
+Route = Callable[[pb.LookupRouteRequest, Any], Awaitable[pb.LookupRouteResponse]]
+
+
+def answer(reason_code: str, *replica_ids: str, adapter_id: str = "") -> Route:
+    """Return a route that always gives the same answer."""
+    scores = [
+        pb.ReplicaScore(
+            replica_id=replica_id,
+            score=10.0 - rank,
+            matched_tokens=64,
+            estimated_cache_hit_prob=0.5,
+            tier=pb.CACHE_TIER_T1,
+        )
+        for rank, replica_id in enumerate(replica_ids)
+    ]
+    response = pb.LookupRouteResponse(
+        replica_scores=scores, reason_code=reason_code, adapter_id=adapter_id, lookup_latency_us=7
+    )
+
+    async def route(request: pb.LookupRouteRequest, context: Any) -> pb.LookupRouteResponse:
+        return response
+
+    return route
+
+
+def abort(status: grpc.StatusCode, details: str = "scripted") -> Route:
+    """Return a route that ends every call with *status*."""
+
+    async def route(request: pb.LookupRouteRequest, context: Any) -> pb.LookupRouteResponse:
+        await context.abort(status, details)
+        raise AssertionError("abort raises")
+
+    return route
+
+
+class ScriptedServer(InferenceCacheServicer):
+    """Keeps every message it gets, in order; answers lookups with :attr:`route`."""
+
+    def __init__(self) -> None:
+        self.route: Route = answer("NO_HINT")
+        self.lookups: list[pb.LookupRouteRequest] = []
+        self.log: list[str] = []
+        self.ack = pb.Ack(accepted=True)
+        self.acks_after: int | None = None
+        self.event_status: grpc.StatusCode | None = None
+        self.entered = asyncio.Event()
+        self.released = asyncio.Event()
+        self.target = ""
+        self._server = grpc.aio.server()
+        add_InferenceCacheServicer_to_server(self, self._server)
+
+    async def start(self, target: str = "127.0.0.1:0") -> None:
+        """Listen, on a free port unless told otherwise."""
+        port = self._server.add_insecure_port(target)
+        self.target = f"127.0.0.1:{port}"
+        await self._server.start()
+
+    async def kill(self) -> None:
+        """Stop at once; calls under way break off."""
+        await self._server.stop(None)
+
+    async def hang(self, request: Any, context: Any) -> pb.LookupRouteResponse:
+        """Be a route that answers only after :attr:`released` is set."""
+        self.entered.set()
+        await self.released.wait()
+        return pb.LookupRouteResponse(reason_code="NO_HINT")
+
+    async def LookupRoute(self, request: pb.LookupRouteRequest, context: Any) -> Any:
+        """Answer by script."""
+        self.lookups.append(request)
+        return await self.route(request, context)
+
+    async def ReportCacheState(self, request_iterator: Any, context: Any) -> pb.Ack:
+        """Note each update; with :attr:`acks_after` set, end after so many."""
+        self.log.append("open")
+        taken = 0
+        async for update in request_iterator:
+            self.entered.set()
+            taken += 1
+            names = ",".join(p.prefix_hash.decode() for p in update.prefixes)
+            self.log.append(f"report {update.replica_id} {names}".rstrip())
+            if self.acks_after is not None and taken >= self.acks_after:
+                return self.ack
+        self.log.append("ack")
+        return self.ack
+
+    async def PublishEvent(self, request: pb.CacheEvent, context: Any) -> pb.Ack:
+        """Note the event, or refuse it by script."""
+        if self.event_status is not None:
+            await context.abort(self.event_status, "scripted")
+        kind = pb.CacheEvent.Type.Name(request.type)
+        self.log.append(f"{kind} {request.replica_id} {request.prefix_hash.decode()}".rstrip())
+        return self.ack
+
+    async def RenderTemplate(self, request: Any, context: Any) -> Any:
+        """Be no part of the script."""
+        raise NotImplementedError
+
+    async def LookupPDRoute(self, request: Any, context: Any) -> Any:
+        """Be no part of the script."""
+        raise NotImplementedError
+
+    async def GetCacheState(self, request: Any, context: Any) -> Any:
+        """Be no part of the script."""
+        raise NotImplementedError
+
+    def StreamCacheEvents(self, request: Any, context: Any) -> Any:
+        """Be no part of the script."""
+        raise NotImplementedError
+
+    def StreamMetrics(self, request: Any, context: Any) -> Any:
+        """Be no part of the script."""
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def scripted_server() -> AsyncIterator[ScriptedServer]:
+    """Run a scripted server for the length of a block."""
+    server = ScriptedServer()
+    await server.start()
+    try:
+        yield server
+    finally:
+        server.released.set()
+        await server.kill()
+
+
+@asynccontextmanager
+async def resetting_server() -> AsyncIterator[str]:
+    """Accept connections and reset each as soon as a byte arrives; gives the address."""
+
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.transport.abort()
+
+    server = await asyncio.start_server(reset, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    async with server:
+        yield f"{host}:{port}"
