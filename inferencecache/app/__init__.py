@@ -1,0 +1,1 @@
+"""The composition root: builds the server's objects, starts its tasks, and ends them."""

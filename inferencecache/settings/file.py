@@ -35,7 +35,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     ) -> dict[Hashable, object]:
         seen: set[object] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable) and key in seen:
                 raise _DuplicateKeyError(str(key), key_node.start_mark.line + 1)
             if isinstance(key, Hashable):

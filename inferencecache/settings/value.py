@@ -98,7 +98,9 @@ def allowed(knob: Knob) -> str:
 
 
 def _bound(knob: Knob, limit: float) -> str:
-    return format_duration(int(limit)) if knob.kind is KnobKind.DURATION else f"{limit:,g}"
+    if knob.kind is KnobKind.DURATION:
+        return format_duration(int(limit))
+    return f"{int(limit) if limit == int(limit) else limit:,}"
 
 
 def _choose(knob: Knob, text: str) -> object:

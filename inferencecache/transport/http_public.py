@@ -85,7 +85,7 @@ class PublicListener:
         try:
             return await page()
         except Exception:  # noqa: BLE001 - the HTTP boundary: logged, answered, never fatal
-            self._log.error("http_page_failed", path=request.path)
+            self._log.exception("http_page_failed", path=request.path)
             return _refusal(500, "internal error\n")
 
     async def _healthz(self) -> web.Response:

@@ -44,7 +44,11 @@ class EventLog(Protocol):
         ...
 
     def error(self, event: str, **fields: Field) -> None:
-        """Log *event* as a failure; inside an ``except`` block its traceback goes along."""
+        """Log *event* as a failure."""
+        ...
+
+    def exception(self, event: str, **fields: Field) -> None:
+        """Log *event* as a bug, with the traceback of the exception being handled."""
         ...
 
 
@@ -67,7 +71,11 @@ class StructuredLog:
         self._logger.warning(event, extra={"fields": fields})
 
     def error(self, event: str, **fields: Field) -> None:
-        """Log *event* at ERROR, with the exception being handled, if any."""
+        """Log *event* at ERROR."""
+        self._logger.error(event, extra={"fields": fields})
+
+    def exception(self, event: str, **fields: Field) -> None:
+        """Log *event* at ERROR with the exception being handled."""
         self._logger.error(event, extra={"fields": fields}, exc_info=sys.exception())
 
 

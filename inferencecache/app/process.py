@@ -1,0 +1,61 @@
+"""Run one server as the whole of a process: signals in, exit code out."""
+
+import asyncio
+import signal
+import sys
+
+import uvloop
+
+from inferencecache.app.server import Server
+from inferencecache.settings.server import ServerSettings
+from inferencecache.transport.listen import ListenError
+from inferencecache.transport.structured_log import StructuredLog, configure_log
+
+STOPPED = 0
+FAILED = 1
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run_process(settings: ServerSettings) -> int:
+    """Serve until SIGTERM or SIGINT.
+
+    Returns:
+        0 after an orderly end, 1 if a listener could not be bound or the server broke.
+    """
+    configure_log(settings.logs, sys.stderr)
+    return uvloop.run(_serve(settings))
+
+
+async def _serve(settings: ServerSettings) -> int:
+    log = StructuredLog()
+    asked_to_stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, asked_to_stop.set)
+    server = Server(settings, log)
+    try:
+        await server.start()
+    except ListenError as error:
+        _log_refusal(log, error)
+        return FAILED
+    broken = asyncio.create_task(server.wait_broken())
+    stopping = asyncio.create_task(asked_to_stop.wait())
+    await asyncio.wait((broken, stopping), return_when=asyncio.FIRST_COMPLETED)
+    code = STOPPED
+    if not stopping.done():
+        code = FAILED
+        _log_failure(log, broken)
+    stopping.cancel()
+    await server.stop()
+    await asyncio.gather(broken, stopping, return_exceptions=True)
+    return code
+
+
+def _log_refusal(log: StructuredLog, error: ListenError) -> None:
+    log.error("serve_error", listener=error.listener, addr=error.address, reason=error.reason)
+
+
+def _log_failure(log: StructuredLog, broken: asyncio.Task[None]) -> None:
+    error = broken.exception()
+    log.error("serve_error", reason=f"{type(error).__name__}: {error}")

@@ -1,0 +1,182 @@
+"""One server: the objects, the listeners and the tasks, from start to drain."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from inferencecache import __version__
+from inferencecache.app.upkeep import Upkeep
+from inferencecache.clock import NS_PER_S, Clock
+from inferencecache.index import PrefixIndex
+from inferencecache.policy import PolicyStore
+from inferencecache.service import CachePlane, PlaneParts
+from inferencecache.settings.address import BindAddress
+from inferencecache.settings.server import ServerSettings
+from inferencecache.transport.grpc_server import GrpcListener
+from inferencecache.transport.http_public import PublicListener, PublicView
+from inferencecache.transport.prometheus import ServerMetrics
+from inferencecache.transport.structured_log import EventLog, StructuredLog
+from inferencecache.transport.system_clock import SystemClock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """Where a running server listens, with real ports.
+
+    Attributes:
+        grpc: The gRPC services.
+        http: Health, readiness and metrics.
+    """
+
+    grpc: BindAddress
+    http: BindAddress
+
+
+class Server:
+    """A cache plane with its listeners.
+
+    Args:
+        settings: Everything it can be told.
+        log: Where it logs.
+        clock: Where it takes the time from.
+
+    Attributes:
+        plane: The use cases, for callers in the same process.
+        metrics: What is counted.
+    """
+
+    def __init__(
+        self, settings: ServerSettings, log: EventLog | None = None, clock: Clock | None = None
+    ) -> None:
+        self._settings = settings
+        self._log = log or StructuredLog()
+        clock = clock or SystemClock()
+        policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
+        index = PrefixIndex(settings.index, policies)
+        self.metrics = ServerMetrics(settings.metrics, index)
+        self.plane = CachePlane(
+            PlaneParts(
+                index=index,
+                policies=policies,
+                clock=clock,
+                lookup=settings.lookup,
+                ranking=settings.ranking,
+                observer=self.metrics.lookups,
+            )
+        )
+        self.metrics.watch_fail_opens(self.plane.fail_opens)
+        self._upkeep = Upkeep(
+            settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
+        )
+        self._grpc = GrpcListener(settings.grpc, self.plane, self.metrics, self._log)
+        self._http = PublicListener(settings.http, self._view(), self._log)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._addresses: Addresses | None = None
+        self._is_ready = False
+
+    @property
+    def addresses(self) -> Addresses:
+        """Where the server listens.
+
+        Raises:
+            RuntimeError: It has not been started.
+        """
+        if self._addresses is None:
+            raise RuntimeError("the server has not been started")
+        return self._addresses
+
+    @property
+    def grpc_target(self) -> str:
+        """The target at which a client in this machine reaches the gRPC services."""
+        return str(_reachable(self.addresses.grpc))
+
+    @property
+    def http_url(self) -> str:
+        """The URL at which a client in this machine reaches the public pages."""
+        return f"http://{_reachable(self.addresses.http)}"
+
+    async def start(self) -> None:
+        """Bind the listeners and begin the periodic work.
+
+        Raises:
+            ListenError: A listener cannot have its address; nothing keeps running then.
+        """
+        self.metrics.set_up(is_up=True)
+        try:
+            grpc_address = await self._grpc.start()
+            http_address = await self._http.start()
+        except BaseException:
+            await self._close(grace_ns=0)
+            raise
+        self._addresses = Addresses(grpc=grpc_address, http=http_address)
+        self._tasks = [
+            asyncio.create_task(work, name=name) for name, work in self._upkeep.tasks().items()
+        ]
+        self._is_ready = True
+        self._log.info(
+            "startup",
+            version=__version__,
+            grpc_addr=str(grpc_address),
+            grpc_tls=False,
+            http_addr=str(http_address),
+        )
+
+    async def wait_broken(self) -> None:
+        """Wait for ever, or until periodic work breaks.
+
+        Raises:
+            Exception: Whatever broke it.
+        """
+        await asyncio.gather(*self._tasks)
+
+    async def stop(self, drain_ns: int | None = None) -> None:
+        """Take no more work, let running work finish, then close everything.
+
+        Args:
+            drain_ns: Longest wait for running calls in nanoseconds; None takes the setting.
+        """
+        self._is_ready = False
+        self._log.info("graceful_shutdown_started")
+        await self._close(self._settings.process.drain_ns if drain_ns is None else drain_ns)
+        self._log.info("graceful_shutdown_done")
+
+    async def _close(self, grace_ns: int) -> None:
+        """Close the listeners, gRPC first: health stays visible over HTTP while it drains."""
+        await self._grpc.stop(grace_ns / NS_PER_S)
+        await self._http.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.metrics.set_up(is_up=False)
+
+    def _view(self) -> PublicView:
+        counters = self.plane.index.counters
+        return PublicView(
+            is_ready=lambda: self._is_ready,
+            is_warm=lambda: counters.updates > 0,
+            render_metrics=self.metrics.render,
+        )
+
+
+@asynccontextmanager
+async def running_server(
+    settings: ServerSettings, log: EventLog | None = None
+) -> AsyncIterator[Server]:
+    """Run a server for the length of a ``with`` block, then end it without waiting for calls.
+
+    Args:
+        settings: Everything it can be told.
+        log: Where it logs.
+    """
+    server = Server(settings, log)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop(drain_ns=0)
+
+
+def _reachable(address: BindAddress) -> BindAddress:
+    """Return *address* with a host that a client can name."""
+    return BindAddress(host=address.host or "127.0.0.1", port=address.port)

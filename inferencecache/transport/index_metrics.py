@@ -1,0 +1,119 @@
+"""Read the index's own counters when somebody scrapes; nothing is pushed while it works."""
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from inferencecache.transport.metric_catalog import (
+    INDEX_ENTRIES,
+    INDEX_EVICTIONS,
+    INDEX_HELD_ENTRIES,
+    INGEST_CLAMPED,
+    INGEST_DROPPED,
+    INGEST_EVENTS,
+    INGEST_FENCED,
+    INGEST_UPDATES,
+    TENANT_EVICTIONS,
+)
+from inferencecache.transport.metric_cells import Family
+from inferencecache.transport.metric_labels import BoundedLabels
+from inferencecache.types import EvictionAlgorithm
+
+QUOTA_REASON: Final = "over_entries"
+
+
+class CountersView(Protocol):
+    """What the index has counted since its start."""
+
+    @property
+    def evictions(self) -> Mapping[tuple[EvictionAlgorithm, str], int]:
+        """Entries removed, by algorithm and by ``cap`` or ``ttl``."""
+        ...
+
+    @property
+    def tenant_evictions(self) -> Mapping[str, int]:
+        """Distinct prefixes removed by quota, by tenant."""
+        ...
+
+    @property
+    def drops(self) -> Mapping[str, int]:
+        """Reported things dropped, by reason."""
+        ...
+
+    @property
+    def updates(self) -> int:
+        """Updates taken in."""
+        ...
+
+    @property
+    def events(self) -> Mapping[str, int]:
+        """Events applied, by type."""
+        ...
+
+    @property
+    def timestamps_clamped(self) -> int:
+        """Timestamps from the future that counted as now."""
+        ...
+
+    @property
+    def fenced_updates(self) -> int:
+        """Updates older than their replica's last ALL_CLEARED."""
+        ...
+
+
+class IndexView(Protocol):
+    """What the metrics need of the index."""
+
+    @property
+    def counters(self) -> CountersView:
+        """What it has counted."""
+        ...
+
+    @property
+    def entries(self) -> int:
+        """Entries held, one per replica and prefix."""
+        ...
+
+    @property
+    def prefixes_by_model(self) -> Mapping[str, int]:
+        """Distinct prefixes per model; drained models stay with 0."""
+        ...
+
+
+class IndexMetrics:
+    """The families that come from the index.
+
+    Args:
+        index: Where the numbers are.
+        model_labels: Decides which models get a label of their own.
+        labels_max: Most tenants with a label of their own.
+    """
+
+    __slots__ = ("_index", "_model_labels", "_tenant_labels")
+
+    def __init__(self, index: IndexView, model_labels: BoundedLabels, labels_max: int) -> None:
+        self._index = index
+        self._model_labels = model_labels
+        self._tenant_labels = BoundedLabels(labels_max, lambda _: True)
+
+    def families(self) -> list[Family]:
+        """Return a copy of the numbers."""
+        counters = self._index.counters
+        models = self._model_labels.fold(self._index.prefixes_by_model)
+        tenants = self._tenant_labels.fold(counters.tenant_evictions)
+        return [
+            Family(INGEST_UPDATES, {(): counters.updates}),
+            Family(INGEST_EVENTS, {(str(kind),): n for kind, n in counters.events.items()}),
+            Family(INGEST_DROPPED, {(str(why),): count for why, count in counters.drops.items()}),
+            Family(INGEST_FENCED, {(): counters.fenced_updates}),
+            Family(INGEST_CLAMPED, {(): counters.timestamps_clamped}),
+            Family(INDEX_ENTRIES, {(model,): count for model, count in models.items()}),
+            Family(INDEX_HELD_ENTRIES, {(): self._index.entries}),
+            Family(
+                INDEX_EVICTIONS,
+                {(key[0].value, key[1]): count for key, count in counters.evictions.items()},
+            ),
+            Family(
+                TENANT_EVICTIONS,
+                {(tenant, QUOTA_REASON): count for tenant, count in tenants.items()},
+            ),
+        ]

@@ -1,0 +1,79 @@
+"""Count lookups: the one place in the metrics that every request pays for."""
+
+from collections import defaultdict
+
+from inferencecache.transport.metric_catalog import LOOKUP_CALLS, LOOKUP_LATENCY
+from inferencecache.transport.metric_cells import Durations, Family, LabelValues, Spread
+from inferencecache.transport.metric_labels import BoundedLabels
+from inferencecache.types import ReasonCode
+
+
+class _ModelSeries:
+    """The numbers of one model label."""
+
+    __slots__ = ("calls", "durations")
+
+    def __init__(self) -> None:
+        self.calls: defaultdict[tuple[ReasonCode, bool], int] = defaultdict(int)
+        self.durations = Durations(LOOKUP_LATENCY.buckets_seconds)
+
+
+class LookupMetrics:
+    """Calls by model, reason and use, and their latency by model.
+
+    Args:
+        labels: Decides which models get a label of their own.
+    """
+
+    __slots__ = ("_by_label", "_by_model", "_labels")
+
+    def __init__(self, labels: BoundedLabels) -> None:
+        self._labels = labels
+        self._by_label: dict[str, _ModelSeries] = {}
+        self._by_model: dict[str, _ModelSeries] = {}
+
+    def lookup_answered(
+        self,
+        model_id: str,
+        reason_code: ReasonCode,
+        hint_used: bool,  # noqa: FBT001 - by position, because every lookup pays for it
+        latency_ns: int,
+    ) -> None:
+        """Count one lookup.
+
+        Args:
+            model_id: The model as the client sent it.
+            reason_code: Why it was answered as it was.
+            hint_used: Whether the answer names a replica.
+            latency_ns: Time it took, in nanoseconds, >= 0.
+        """
+        series = self._by_model.get(model_id)
+        if series is None:
+            series = self._series_of(model_id)
+        series.calls[reason_code, hint_used] += 1
+        series.durations.observe(latency_ns)
+
+    def families(self) -> list[Family]:
+        """Return a copy of the numbers."""
+        calls: dict[LabelValues, float] = {
+            (label, reason.value, "true" if hint_used else "false"): count
+            for label, series in self._by_label.items()
+            for (reason, hint_used), count in series.calls.items()
+        }
+        spreads: dict[LabelValues, Spread] = {
+            (label,): series.durations.spread() for label, series in self._by_label.items()
+        }
+        return [Family(LOOKUP_CALLS, numbers=calls), Family(LOOKUP_LATENCY, spreads=spreads)]
+
+    def _series_of(self, model_id: str) -> _ModelSeries:
+        """Return the series of a model that is not remembered; remember it if it has its own.
+
+        A model without its own label is asked for again each time, because it may earn one.
+        """
+        label = self._labels.label_of(model_id)
+        series = self._by_label.get(label)
+        if series is None:
+            series = self._by_label[label] = _ModelSeries()
+        if label == model_id:
+            self._by_model[model_id] = series
+        return series

@@ -1,0 +1,128 @@
+"""The server's metrics: counted on the event loop, written out as Prometheus text."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from inferencecache.settings.metrics import MetricsSettings
+from inferencecache.transport import metric_catalog as catalog
+from inferencecache.transport.index_metrics import IndexMetrics, IndexView
+from inferencecache.transport.lookup_metrics import LookupMetrics
+from inferencecache.transport.metric_cells import Counts, Durations, Family, to_prometheus
+from inferencecache.transport.metric_labels import BoundedLabels
+
+
+class ServerMetrics:
+    """Everything one server counts, on a registry of its own.
+
+    Args:
+        settings: Bounds of the page.
+        index: Read at each scrape.
+
+    Attributes:
+        lookups: Counts LookupRoute calls.
+    """
+
+    def __init__(self, settings: MetricsSettings, index: IndexView) -> None:
+        labels = BoundedLabels(settings.labels_max, lambda model: model in index.prefixes_by_model)
+        self.lookups = LookupMetrics(labels)
+        self._index = IndexMetrics(index, labels, settings.labels_max)
+        self._gauges: dict[catalog.MetricSpec, float] = {
+            catalog.SERVER_UP: 0,
+            catalog.GRPC_TLS_ENABLED: 0,
+        }
+        self._plain = {
+            catalog.INGEST_ENTRIES: Counts(),
+        }
+        for counts in self._plain.values():
+            counts.add(amount=0)
+        self._labelled = {
+            catalog.UNPARSABLE_MESSAGES: Counts(),
+            catalog.HANDLER_ERRORS: Counts(),
+        }
+        self._fail_opens: Mapping[str, int] = {}
+        self._durations = {
+            spec: Durations(spec.buckets_seconds)
+            for spec in (catalog.SWEEP_DURATION, catalog.LOOP_LAG)
+        }
+        self._registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self._registry)
+        self._page = _Page()
+        self._rendering = asyncio.Lock()
+        self._registry.register(self._page)
+
+    def set_up(self, *, is_up: bool) -> None:
+        """Say whether the server is up."""
+        self._gauges[catalog.SERVER_UP] = int(is_up)
+
+    def entries_received(self, entries: int) -> None:
+        """Count the *entries* that one update carried."""
+        self._plain[catalog.INGEST_ENTRIES].add(amount=entries)
+
+    def message_unparsable(self, method: str) -> None:
+        """Count a message to *method* that could not be parsed."""
+        self._labelled[catalog.UNPARSABLE_MESSAGES].add((method,))
+
+    def handler_failed(self, method: str) -> None:
+        """Count a call to *method* that ended in an unexpected exception."""
+        self._labelled[catalog.HANDLER_ERRORS].add((method,))
+
+    def watch_fail_opens(self, fail_opens: Mapping[str, int]) -> None:
+        """Show *fail_opens*, lookups whose input could not be used by cause, from now on."""
+        self._fail_opens = fail_opens
+
+    def sweep_finished(self, duration_ns: int) -> None:
+        """Count one sweep."""
+        self._durations[catalog.SWEEP_DURATION].observe(duration_ns)
+
+    def loop_lagged(self, lag_ns: int) -> None:
+        """Count one measurement of the event loop's lag."""
+        self._durations[catalog.LOOP_LAG].observe(lag_ns)
+
+    def families(self) -> list[Family]:
+        """Return a copy of all the server's own numbers; cheap, for the event loop."""
+        return [
+            *(Family(spec, {(): value}) for spec, value in self._gauges.items()),
+            *self.lookups.families(),
+            Family(
+                catalog.LOOKUP_FAIL_OPEN,
+                {(str(cause),): count for cause, count in self._fail_opens.items()},
+            ),
+            *(Family(spec, cell.rows()) for spec, cell in self._labelled.items()),
+            *(Family(spec, cell.rows()) for spec, cell in self._plain.items()),
+            *self._index.families(),
+            *(Family(spec, spreads={(): cell.spread()}) for spec, cell in self._durations.items()),
+        ]
+
+    async def render(self) -> bytes:
+        """Return the metrics page.
+
+        The numbers are copied here; making text of a page with a thousand models takes far longer
+        than the event loop may be held, so a thread does that, one page at a time.
+        """
+        async with self._rendering:
+            self._page.families = self.families()
+            return await asyncio.to_thread(generate_latest, self._registry)
+
+
+class _Page(Collector):
+    """Hands the copied numbers to the registry."""
+
+    def __init__(self) -> None:
+        self.families: list[Family] = []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families that have anything to show."""
+        for family in self.families:
+            if family.numbers or family.spreads:
+                yield to_prometheus(family)
