@@ -97,15 +97,19 @@ class StatsRecord:
 
     Attributes:
         replica_id: The replica.
+        model_id: The model.
         stats: The numbers.
         reported_ns: When the numbers arrived.
         last_seen_ns: Latest sign of life; also moved by REPLICA_UPDATED.
     """
 
-    __slots__ = ("last_seen_ns", "replica_id", "reported_ns", "stats")
+    __slots__ = ("last_seen_ns", "model_id", "replica_id", "reported_ns", "stats")
 
-    def __init__(self, replica_id: str, stats: StatsReport, seen_ns: int) -> None:
+    def __init__(
+        self, replica_id: str, stats: StatsReport, seen_ns: int, model_id: str = ""
+    ) -> None:
         self.replica_id = replica_id
+        self.model_id = model_id
         self.stats = stats
         self.reported_ns = seen_ns
         self.last_seen_ns = seen_ns

@@ -62,7 +62,7 @@ class IndexSettings:
         kind=KnobKind.INTEGER,
         unit="records",
         minimum=1,
-        help="Cap on statistics records; at the cap the one silent longest makes room.",
+        help="Cap on statistics records; at the cap those of new replicas are dropped and counted.",
     )
     clear_fences_max: int = knob(
         100_000,

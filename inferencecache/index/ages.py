@@ -1,0 +1,171 @@
+"""Which of a tenant's holds goes first: for expiry, for the cap, for the quota."""
+
+from typing import Protocol
+
+from inferencecache.index.age_order import AgeOrder
+from inferencecache.index.run import Hold, Run
+from inferencecache.types import EvictionAlgorithm
+
+
+class HeadListener(Protocol):
+    """Told when a tenant's oldest hold may have become older."""
+
+    def __call__(self, seen_ns: int) -> None:
+        """Take notice that something stamped *seen_ns* came in."""
+        ...
+
+
+class TenantAges:
+    """The orders over one tenant's holds, and over its runs while it has a quota.
+
+    Holds used under LFU stand apart from those never used, so that the cap finds its victim
+    without passing over the used ones. Expiry and LRU look at both.
+    """
+
+    __slots__ = ("_listener", "_newest", "_unused", "_used")
+
+    def __init__(self, listener: HeadListener) -> None:
+        self._listener = listener
+        self._unused: AgeOrder[Hold] = AgeOrder()
+        self._used: AgeOrder[Hold] = AgeOrder()
+        self._newest: AgeOrder[Run] | None = None
+
+    def add(self, hold: Hold) -> None:
+        """Put a hold in.
+
+        Complexity: O(log stamps); with a quota also O(holders).
+        """
+        seen_ns = hold.last_seen_ns
+        if hold.credits:
+            self._used.add(hold, seen_ns)
+        else:
+            self._unused.add(hold, seen_ns)
+            self._listener(seen_ns)
+        if self._newest is not None:
+            self._follow(hold.run)
+
+    def discard(self, hold: Hold) -> None:
+        """Take a hold out, after it left its run.
+
+        Complexity: O(log stamps); with a quota also O(holders).
+        """
+        (self._used if hold.credits else self._unused).discard(hold, hold.last_seen_ns)
+        if self._newest is not None:
+            self._follow(hold.run)
+
+    def move(self, hold: Hold, seen_ns: int) -> None:
+        """Give a hold a new stamp.
+
+        Complexity: O(log stamps); with a quota also O(holders).
+        """
+        order = self._used if hold.credits else self._unused
+        order.discard(hold, hold.last_seen_ns)
+        hold.last_seen_ns = seen_ns
+        order.add(hold, seen_ns)
+        self._listener(seen_ns)
+        if self._newest is not None:
+            self._follow(hold.run)
+
+    def to_end(self, hold: Hold) -> None:
+        """Make a hold the last added of its age.
+
+        Complexity: O(1), or O(log stamps) if it is alone.
+        """
+        order = self._used if hold.credits else self._unused
+        order.discard(hold, hold.last_seen_ns)
+        order.add(hold, hold.last_seen_ns)
+
+    def credit(self, hold: Hold, uses: int) -> None:
+        """Set a hold's use count.
+
+        Complexity: O(1), or O(log stamps) between used and unused.
+        """
+        if bool(hold.credits) == bool(uses):
+            hold.credits = uses
+            return
+        (self._used if hold.credits else self._unused).discard(hold, hold.last_seen_ns)
+        hold.credits = uses
+        (self._used if uses else self._unused).add(hold, hold.last_seen_ns)
+        self._listener(hold.last_seen_ns)
+
+    def used(self) -> list[Hold]:
+        """Return the holds with a use count.
+
+        Complexity: O(their number).
+        """
+        return self._used.items()
+
+    def oldest(self) -> Hold | None:
+        """Return the oldest hold, used or not.
+
+        Complexity: O(log stamps).
+        """
+        unused_ns, used_ns = self._unused.oldest_ns(), self._used.oldest_ns()
+        if used_ns is None or (unused_ns is not None and unused_ns <= used_ns):
+            return self._unused.oldest()
+        return self._used.oldest()
+
+    def victim(self, algorithm: EvictionAlgorithm) -> Hold | None:
+        """Return the hold the cap takes from first.
+
+        Every hold the cap can need to take from is unused: an update adds at least as many unused
+        entries as it puts the index over its cap. The fall-back keeps the cap a cap all the same.
+
+        Complexity: O(log stamps).
+        """
+        if algorithm is EvictionAlgorithm.LFU and self._unused:
+            return self._unused.oldest()
+        return self.oldest()
+
+    def follow_runs(self, runs: list[Run]) -> None:
+        """Start ordering runs by their newest hold, for a quota.
+
+        Complexity: O(runs).
+        """
+        self._newest = AgeOrder()
+        for run in runs:
+            run.newest_ns = None
+            self._follow(run)
+
+    def unfollow_runs(self) -> None:
+        """Stop ordering runs.
+
+        Complexity: O(1).
+        """
+        self._newest = None
+
+    @property
+    def follows_runs(self) -> bool:
+        """Whether runs are ordered."""
+        return self._newest is not None
+
+    def stalest_run(self) -> Run | None:
+        """Return the run whose newest hold is oldest; only while runs are ordered.
+
+        Complexity: O(log stamps).
+        """
+        return self._newest.oldest() if self._newest is not None else None
+
+    def _follow(self, run: Run) -> None:
+        newest = max((hold.last_seen_ns for hold in run.holds.values()), default=None)
+        if newest == run.newest_ns or self._newest is None:
+            return
+        if run.newest_ns is not None:
+            self._newest.discard(run, run.newest_ns)
+        if newest is not None:
+            self._newest.add(run, newest)
+        run.newest_ns = newest
+
+    def holds(self) -> list[Hold]:
+        """Return every hold, for checks.
+
+        Complexity: O(holds).
+        """
+        return self._unused.items() + self._used.items()
+
+    def runs(self) -> list[Run]:
+        """Return every ordered run, for checks.
+
+        Complexity: O(runs).
+        """
+        return self._newest.items() if self._newest is not None else []

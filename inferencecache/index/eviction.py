@@ -1,0 +1,113 @@
+"""Take entries out: what outlived its TTL, what is over a quota, what is over the cap.
+
+Victims go from the oldest hold, deepest blocks first, exactly down to the limit. Nothing here
+scans: the oldest hold of a tenant, the stalest run of a tenant and the tenant with the oldest hold
+are each the head of an order.
+"""
+
+from collections.abc import Iterator
+
+from inferencecache.index.counters import EvictionReason, IndexCounters
+from inferencecache.index.rules import TenantRules
+from inferencecache.index.tenancy import Ledger, TenantState
+
+
+class Evictor:
+    """The three ways the index shrinks on its own.
+
+    Args:
+        ledger: The tenants and their totals.
+        rules: Their TTLs, quotas and algorithms.
+        counters: Where removals are counted.
+        entries_max: Cap on entries of tenants that are not reserved, 0 for none.
+        slice_blocks: Blocks removed before a sweep gives the loop back.
+    """
+
+    __slots__ = ("_counters", "_entries_max", "_ledger", "_revision", "_rules", "_slice_blocks")
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        rules: TenantRules,
+        counters: IndexCounters,
+        *,
+        entries_max: int,
+        slice_blocks: int,
+    ) -> None:
+        self._ledger = ledger
+        self._rules = rules
+        self._counters = counters
+        self._entries_max = entries_max
+        self._slice_blocks = slice_blocks
+        self._revision = rules.revision
+
+    def enforce_quota(self, tenant: TenantState) -> None:
+        """Remove a tenant's stalest keys until it keeps its quota.
+
+        Complexity: O(keys removed + log stamps); O(runs) once when a quota is new.
+        """
+        quota = None if tenant.is_reserved else self._rules.quota(tenant.tenant_id)
+        ages = tenant.ages
+        if quota is None:
+            if ages.follows_runs:
+                ages.unfollow_runs()
+            return
+        if not ages.follows_runs:
+            ages.follow_runs(list({hold.run: None for hold in ages.holds()}))
+        while tenant.keys > quota:
+            run = ages.stalest_run()
+            assert run is not None, "a tenant with keys has runs"
+            removed = min(run.length, tenant.keys - quota)
+            run.partition.drop_keys(run, removed)
+            self._counters.tenant_evictions[tenant.tenant_id] += removed
+
+    def enforce_cap(self) -> None:
+        """Remove the oldest entries of all tenants until the cap holds.
+
+        Complexity: O(entries removed + log stamps), amortised.
+        """
+        if not self._entries_max or self._ledger.entries <= self._entries_max:
+            return
+        if self._revision != self._rules.revision:
+            self._revision = self._rules.revision
+            self._ledger.hint_all()
+        while self._ledger.entries > self._entries_max:
+            self._take_oldest(self._ledger.entries - self._entries_max)
+
+    def _take_oldest(self, excess: int) -> None:
+        tenant = self._ledger.stalest_tenant(self._rules.algorithm)
+        assert tenant is not None, "entries over the cap belong to tenants"
+        algorithm = self._rules.algorithm(tenant.tenant_id)
+        hold = tenant.ages.victim(algorithm)
+        assert hold is not None, "the stalest tenant has a hold"
+        if hold.incarnation.is_cleared:
+            hold.run.partition.drop_hold(hold)
+            return
+        removed = min(hold.run.length, excess)
+        hold.run.partition.drop_tail(hold, removed)
+        self._counters.evictions[algorithm, EvictionReason.CAP] += removed
+
+    def expire_slices(self, now_ns: int) -> Iterator[None]:
+        """Remove every hold and statistics record that outlived its TTL, slice by slice.
+
+        Complexity: O(tenants + blocks removed); one slice removes a bounded number of blocks.
+        """
+        budget = self._slice_blocks
+        for tenant in list(self._ledger.tenants.values()):
+            stale_ns = now_ns - self._rules.ttl_ns(tenant.tenant_id)
+            self._expire_stats(tenant, stale_ns)
+            while (hold := tenant.ages.oldest()) is not None and hold.last_seen_ns <= stale_ns:
+                blocks = hold.run.length
+                if not hold.incarnation.is_cleared and not tenant.is_reserved:
+                    algorithm = self._rules.algorithm(tenant.tenant_id)
+                    self._counters.evictions[algorithm, EvictionReason.TTL] += blocks
+                hold.run.partition.drop_hold(hold)
+                budget -= blocks + 1
+                if budget <= 0:
+                    yield
+                    budget = self._slice_blocks
+
+    def _expire_stats(self, tenant: TenantState, stale_ns: int) -> None:
+        order = tenant.stats_order
+        while (record := order.oldest()) is not None and record.last_seen_ns <= stale_ns:
+            tenant.remove_stats(record)

@@ -1,0 +1,170 @@
+"""Take in one report: clamp its stamp, check it against the fence, store it, keep the limits."""
+
+from collections.abc import Iterator
+from math import isfinite
+
+from inferencecache.index.counters import IndexCounters
+from inferencecache.index.eviction import Evictor
+from inferencecache.index.fences import ClearFences
+from inferencecache.index.partition import Partition
+from inferencecache.index.run import Incarnation
+from inferencecache.index.store import StretchWriter
+from inferencecache.index.tenancy import Ledger, ModelState, ScopeState
+from inferencecache.index.update import DropReason, StateUpdate, Stretch
+from inferencecache.settings.index import IndexSettings
+from inferencecache.types import StatsRecord, StatsReport
+
+
+class Ingest:
+    """Applies updates to the ledger, slice by slice.
+
+    Args:
+        ledger: Where state lives.
+        evictor: Enforces quota and cap once an update is stored.
+        fences: Last clears of replicas.
+        counters: What is dropped, clamped and fenced.
+        settings: Slice size and limits.
+    """
+
+    __slots__ = ("_counters", "_evictor", "_fences", "_ledger", "_settings")
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        evictor: Evictor,
+        fences: ClearFences,
+        counters: IndexCounters,
+        settings: IndexSettings,
+    ) -> None:
+        self._ledger = ledger
+        self._evictor = evictor
+        self._fences = fences
+        self._counters = counters
+        self._settings = settings
+
+    def report_slices(self, update: StateUpdate, now_ns: int) -> Iterator[None]:
+        """Apply one update, yielding between bounded slices; quota and cap hold at the end.
+
+        Complexity: O(runs met + new blocks), see :class:`StretchWriter`.
+        """
+        self._counters.updates += 1
+        stretches = update.stretches()
+        self._counters.drops.update(update.drops)
+        seen_ns = self.clamp(update.timestamp_ns, now_ns)
+        if not self._is_admitted(update, seen_ns, now_ns):
+            return
+        if update.hash_scheme:
+            yield from self._store_slices(update, stretches, seen_ns)
+        elif stretches:
+            blocks = sum(len(stretch.hashes) for stretch in stretches)
+            self._counters.drops[DropReason.EMPTY_HASH_SCHEME] += blocks
+        if update.stats is not None:
+            self._store_stats(update, update.stats, seen_ns)
+        tenant = self._ledger.tenants.get(update.tenant_id)
+        if tenant is not None:
+            self._evictor.enforce_quota(tenant)
+        self._evictor.enforce_cap()
+
+    def clamp(self, timestamp_ns: int, now_ns: int) -> int:
+        """Return a stamp that is never in the future; 0 means now.
+
+        Complexity: O(1).
+        """
+        if timestamp_ns == 0:
+            return now_ns
+        if timestamp_ns > now_ns:
+            self._counters.timestamps_clamped += 1
+            return now_ns
+        return timestamp_ns
+
+    def _is_admitted(self, update: StateUpdate, seen_ns: int, now_ns: int) -> bool:
+        limit = self._settings.identifier_bytes_max
+        names = (update.tenant_id, update.model_id, update.replica_id, update.hash_scheme)
+        if any(is_too_long(name, limit) for name in names):
+            self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
+            return False
+        key = (update.tenant_id, update.model_id, update.replica_id)
+        if self._fences.blocks(key, seen_ns, now_ns):
+            self._counters.fenced_updates += 1
+            self._counters.drops[DropReason.BEFORE_CLEAR] += update.entries
+            return False
+        return True
+
+    def _store_slices(
+        self, update: StateUpdate, stretches: list[Stretch], seen_ns: int
+    ) -> Iterator[None]:
+        size = self._settings.slice_blocks
+        budget = size
+        for stretch in stretches:
+            if not self._fits(stretch):
+                continue
+            for start in range(0, len(stretch.hashes), size):
+                if budget <= 0:
+                    yield
+                    budget = size
+                hashes = stretch.hashes[start : start + size]
+                self._writer(update, stretch, seen_ns).write(
+                    hashes, stretch.token_counts[start : start + size]
+                )
+                budget -= len(hashes)
+
+    def _fits(self, stretch: Stretch) -> bool:
+        limit = self._settings.identifier_bytes_max
+        longest = max(stretch.hashes, key=len) if len(stretch.hashes) == 1 else None
+        if longest is None:
+            joined = sum(map(len, stretch.hashes))
+            longest = max(stretch.hashes, key=len) if joined > limit else b""
+        if len(longest) <= limit and not is_too_long(stretch.adapter_id, limit):
+            return True
+        self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += len(stretch.hashes)
+        return False
+
+    def _writer(self, update: StateUpdate, stretch: Stretch, seen_ns: int) -> StretchWriter:
+        """Resolve names anew for each slice: what stood here before may be gone since."""
+        model = self._ledger.model(update.tenant_id, update.model_id)
+        partition = _partition(self._ledger, model, update.hash_scheme, stretch.adapter_id)
+        incarnation = model.incarnations.get(update.replica_id)
+        if incarnation is None:
+            incarnation = model.incarnations[update.replica_id] = Incarnation(update.replica_id)
+        return StretchWriter(partition, incarnation, seen_ns, stretch.tier)
+
+    def _store_stats(self, update: StateUpdate, stats: StatsReport, seen_ns: int) -> None:
+        known = self._ledger.find_model(update.tenant_id, update.model_id)
+        is_new = known is None or update.replica_id not in known.stats
+        if is_new and self._ledger.stats_records >= self._settings.stats_records_max:
+            self._counters.drops[DropReason.STATS_LIMIT] += 1
+            return
+        model = self._ledger.model(update.tenant_id, update.model_id)
+        record = StatsRecord(update.replica_id, _finite(stats), seen_ns, update.model_id)
+        model.tenant.put_stats(model, record)
+
+
+def _partition(ledger: Ledger, model: ModelState, hash_scheme: str, adapter_id: str) -> Partition:
+    scope = model.scopes.get(hash_scheme)
+    if scope is None:
+        scope = model.scopes[hash_scheme] = ScopeState(model, hash_scheme)
+    partition = scope.partitions.get(adapter_id)
+    if partition is None:
+        partition = scope.partitions[adapter_id] = Partition(scope, adapter_id, ledger)
+    return partition
+
+
+def is_too_long(name: str, limit_bytes: int) -> bool:
+    """Tell whether a name takes more than *limit_bytes* in UTF-8.
+
+    Complexity: O(1) for names well below the limit.
+    """
+    return len(name) * 4 > limit_bytes and len(name.encode()) > limit_bytes
+
+
+def _finite(stats: StatsReport) -> StatsReport:
+    if isfinite(stats.hit_rate) and isfinite(stats.pressure):
+        return stats
+    return StatsReport(
+        cache_memory_bytes=stats.cache_memory_bytes,
+        hit_rate=stats.hit_rate if isfinite(stats.hit_rate) else 0.0,
+        pressure=stats.pressure if isfinite(stats.pressure) else 0.0,
+        client_version=stats.client_version,
+        t2_hit_tokens=stats.t2_hit_tokens,
+        t2_query_tokens=stats.t2_query_tokens,
+    )

@@ -1,0 +1,132 @@
+"""Blocks of one width, packed side by side so that runs compare with one ``memcmp``.
+
+Each block takes ``width + 2`` bytes: its length in one byte, its hash, and a pad that is always
+zero. A hash of another length therefore never packs to the same bytes as one of *width*, whatever
+its content: ``[ab, cd]`` and ``[abc, d]`` differ in their first byte. That is what lets a whole
+run be compared without looking at the length of each hash.
+
+Worked example, width 2::
+
+    pack([b"ab", b"cd"], 2)  ->  02 61 62 00  02 63 64 00
+    pack([b"abc", b"d"], 2)  ->  03 61 62 63  01 64 00 00
+
+Source: docs/adr/0002-runs.md.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import repeat
+from struct import Struct
+from typing import Final
+
+WIDTH_MAX: Final = 253
+"""Widest hash that can be packed: the length byte must tell ``width + 1`` from ``width``."""
+
+OVERHEAD: Final = 2
+"""Bytes a packed block takes beyond its hash."""
+
+_PIECE_BLOCKS: Final = 512
+_EXACT_BLOCKS: Final = 16
+_ROUND_BLOCKS: Final = 64
+
+
+@lru_cache(maxsize=128)
+def _packer(width: int, blocks: int) -> Callable[..., bytes]:
+    return Struct(f"{width + OVERHEAD}p" * blocks).pack
+
+
+def pack(hashes: Sequence[bytes], width: int) -> bytes:
+    """Pack *hashes*, of which those of *width* bytes keep their content.
+
+    Args:
+        hashes: Block hashes of any length.
+        width: Hash width in bytes, 1 to :data:`WIDTH_MAX`.
+
+    Returns:
+        ``len(hashes) * (width + 2)`` bytes.
+
+    Complexity: O(number of hashes), about 12 ns each.
+    """
+    blocks = len(hashes)
+    if blocks <= _EXACT_BLOCKS:
+        return _packer(width, blocks)(*hashes)
+    if blocks <= _PIECE_BLOCKS:
+        padding = -blocks % _ROUND_BLOCKS
+        packed = _packer(width, blocks + padding)(*hashes, *repeat(b"", padding))
+        return packed[: blocks * (width + OVERHEAD)] if padding else packed
+    pieces = range(0, blocks, _PIECE_BLOCKS)
+    return b"".join(pack(hashes[at : at + _PIECE_BLOCKS], width) for at in pieces)
+
+
+def is_uniform(packed: bytes, width: int) -> bool:
+    """Tell whether every packed block has exactly *width* bytes.
+
+    Complexity: O(number of blocks), about 2 ns each.
+    """
+    stride = width + OVERHEAD
+    return packed[::stride] == bytes((width,)) * (len(packed) // stride)
+
+
+def pack_single(block_hash: bytes) -> bytes:
+    """Pack one hash of any length; it is compared by dictionary probe only.
+
+    Complexity: O(1).
+    """
+    if len(block_hash) <= WIDTH_MAX:
+        return b"%c%b\0" % (len(block_hash), block_hash)
+    return b"\0%b\0" % block_hash
+
+
+def unpack(packed: bytes, stride: int) -> list[bytes]:
+    """Return the hashes of packed blocks of one width.
+
+    Complexity: O(number of blocks).
+    """
+    width = stride - OVERHEAD
+    return [packed[at : at + width] for at in range(1, len(packed), stride)]
+
+
+def find(packed: bytes, stride: int, block_hash: bytes) -> int:
+    """Return the position of *block_hash* among packed blocks, -1 if absent.
+
+    Complexity: O(1) for the first and last block, O(number of blocks) otherwise.
+    """
+    needle = b"%c%b\0" % (len(block_hash), block_hash)
+    if packed.startswith(needle):
+        return 0
+    if packed.endswith(needle):
+        return len(packed) // stride - 1
+    at = packed.find(needle, 1)
+    while at >= 0 and at % stride:
+        at = packed.find(needle, at + 1)
+    return at // stride if at >= 0 else -1
+
+
+def common_blocks(left: bytes, left_at: int, right: bytes, right_at: int, stride: int) -> int:
+    """Count the equal blocks that *left* and *right* have in a row.
+
+    Args:
+        left: Packed blocks.
+        left_at: Byte offset in *left*, a multiple of *stride*.
+        right: Packed blocks.
+        right_at: Byte offset in *right*, a multiple of *stride*.
+        stride: Bytes per packed block.
+
+    Complexity: one comparison when all are equal, O(log blocks) of them otherwise.
+    """
+    shared = min(len(left) - left_at, len(right) - right_at)
+    if left[left_at : left_at + shared] == right[right_at : right_at + shared]:
+        return shared // stride
+    low, high = 0, shared // stride
+    while high - low > 1:
+        middle = (low + high) // 2
+        start, stop = low * stride, middle * stride
+        if left[left_at + start : left_at + stop] == right[right_at + start : right_at + stop]:
+            low = middle
+        else:
+            high = middle
+    start = low * stride
+    stop = start + stride
+    if left[left_at + start : left_at + stop] == right[right_at + start : right_at + stop]:
+        low += 1
+    return low

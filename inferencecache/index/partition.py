@@ -1,0 +1,296 @@
+"""One partition: the blocks of one (tenant, model, hash_scheme, adapter), cut into runs.
+
+Worked example, with 16 tokens a block::
+
+    A reports h1..h4 at t=10   R1 = [h1 h2 h3 h4] {A:10}
+    B reports h1,h2  at t=12   R1 = [h1 h2] {A:10, B:12}   R2 = [h3 h4] {A:10}     split at 2
+    A reports h1..h4 at t=20   R1 {A:20, B:12}             R2 {A:20}               two writes
+    A evicts h4                R1 {A:20, B:12}             R2 = [h3] {A:20}        tail cut off
+    B evicts h2                R1 = [h1] {A:20, B:12}      R3 = [h2] {A:20} joins R2: [h2 h3]
+
+Rules of this file:
+
+* every live hash is in exactly one run, and ``run_of`` names it;
+* all blocks of a run have the same holders with the same stamp and tier;
+* a run without holds does not exist, nor does an empty partition;
+* only hashes of the partition's width share runs; any other hash is a run of its own, compared
+  by dictionary probe alone.
+
+Source: docs/adr/0002-runs.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from inferencecache.index.packing import OVERHEAD, WIDTH_MAX, find, unpack
+from inferencecache.index.run import Hold, Incarnation, Run
+from inferencecache.index.token_counts import TokenCounts, concatenated
+
+if TYPE_CHECKING:
+    from inferencecache.index.tenancy import Ledger, ScopeState
+
+RUN_BLOCKS_MAX: Final = 512
+"""Longest run: what bounds the cost of cutting one in the middle."""
+
+
+class Partition:
+    """The blocks of one partition and the operations that keep its rules."""
+
+    __slots__ = ("_ledger", "adapter_id", "run_of", "scope", "stride")
+
+    def __init__(self, scope: ScopeState, adapter_id: str, ledger: Ledger) -> None:
+        self.scope = scope
+        self.adapter_id = adapter_id
+        self.run_of: dict[bytes, Run] = {}
+        self.stride = 0
+        self._ledger = ledger
+
+    @property
+    def width(self) -> int:
+        """Width in bytes of the hashes that share runs; 0 while none do."""
+        return self.stride - OVERHEAD if self.stride else 0
+
+    def settle_width(self, block_hash: bytes) -> None:
+        """Let the first hash of an empty partition decide the width of its runs.
+
+        Complexity: O(1).
+        """
+        if not self.run_of and len(block_hash) <= WIDTH_MAX:
+            self.stride = len(block_hash) + OVERHEAD
+
+    def position(self, run: Run, block_hash: bytes) -> int:
+        """Return where *block_hash* stands in its run.
+
+        Complexity: O(1) at either end, O(length) in the middle.
+        """
+        return 0 if run.length == 1 else find(run.packed, self.stride, block_hash)
+
+    def add_run(
+        self, keys: dict[bytes, Run | None], packed: bytes, token_counts: TokenCounts
+    ) -> Run:
+        """Make a run of unknown blocks; the caller gives it its first hold.
+
+        Args:
+            keys: The blocks in order, without duplicates, none of them known.
+            packed: The same blocks packed.
+            token_counts: Their cumulative counts.
+
+        Complexity: O(blocks).
+        """
+        run = Run(self, packed, len(keys), token_counts)
+        self.run_of.update(dict.fromkeys(keys, run))
+        self._ledger.add_keys(self.scope.model, len(keys))
+        return run
+
+    def add_hold(self, run: Run, incarnation: Incarnation, seen_ns: int, tier: int) -> Hold:
+        """Let a replica hold a whole run it does not hold yet.
+
+        Complexity: O(log stamps).
+        """
+        hold = Hold(incarnation, run, seen_ns, tier)
+        self._attach(hold)
+        self._count(incarnation, run.length)
+        incarnation.saw(seen_ns)
+        return hold
+
+    def refresh(self, hold: Hold, seen_ns: int, tier: int) -> None:
+        """Overwrite a hold's stamp and tier: the last report wins, even if it is older.
+
+        Complexity: O(log stamps).
+        """
+        if hold.last_seen_ns != seen_ns:
+            hold.incarnation.forgot(hold.last_seen_ns)
+            self.scope.model.tenant.ages.move(hold, seen_ns)
+            hold.incarnation.saw(seen_ns)
+        if hold.tier != tier:
+            hold.tier = tier
+            hold.run.note_tier(tier)
+
+    def split(self, run: Run, at: int) -> tuple[Run, Run]:
+        """Cut *run* before block *at* and return both parts.
+
+        The shorter part moves to a new run, so the cost is bounded by half a run.
+
+        Args:
+            run: A run of this partition.
+            at: Position of the cut, 1 to length - 1.
+
+        Complexity: O(shorter part + holders * log stamps).
+        """
+        cut = at * self.stride
+        parts = (run.packed[:cut], run.packed[cut:])
+        counts = (run.token_counts[:at], run.token_counts[at:])
+        moves_left = at <= run.length - at
+        moved, kept = (0, 1) if moves_left else (1, 0)
+        twin = Run(self, parts[moved], at if moves_left else run.length - at, counts[moved])
+        run.packed, run.token_counts = parts[kept], counts[kept]
+        run.length -= twin.length
+        self.run_of.update(dict.fromkeys(twin.hashes(), twin))
+        left, right = (twin, run) if moves_left else (run, twin)
+        if not moves_left:
+            twin.following = run.following
+        left.following = right
+        twin.is_tiered = run.is_tiered
+        self._share_holds(run, twin, at, right)
+        return left, right
+
+    def _share_holds(self, run: Run, twin: Run, at: int, right: Run) -> None:
+        ages = self.scope.model.tenant.ages
+        for incarnation, hold in run.holds.items():
+            other = Hold(incarnation, twin, hold.last_seen_ns, hold.tier)
+            other.credits = hold.credits
+            if hold.token_counts is not None:
+                parts = (hold.token_counts[:at], hold.token_counts[at:])
+                hold.token_counts = parts[run is right]
+                other.token_counts = parts[twin is right]
+            self._attach(other)
+            if run is right:
+                ages.to_end(hold)
+
+    def join(self, left: Run, right: Run) -> Run | None:
+        """Make one run of two that are held alike, or return None.
+
+        Complexity: O(holders) to find out, O(shorter part) to do it.
+        """
+        if not self._joinable(left, right):
+            return None
+        counts = concatenated(left.token_counts, right.token_counts)
+        if counts is None:
+            return None
+        shorter, longer = (left, right) if left.length <= right.length else (right, left)
+        moved = shorter.hashes()
+        longer.packed = left.packed + right.packed
+        longer.token_counts = counts
+        longer.length += shorter.length
+        longer.following = right.following
+        longer.is_tiered |= shorter.is_tiered
+        self.run_of.update(dict.fromkeys(moved, longer))
+        for hold in list(shorter.holds.values()):
+            self._detach(hold)
+        shorter.length = 0
+        shorter.following = None
+        return longer
+
+    def _joinable(self, left: Run, right: Run) -> bool:
+        if left is right or not left.length or not right.length:
+            return False
+        if left.length + right.length > RUN_BLOCKS_MAX or len(left.holds) != len(right.holds):
+            return False
+        if not all(
+            len(run.packed) == run.length * self.stride and run.packed[0] == self.width
+            for run in (left, right)
+        ):
+            return False
+        others = right.holds
+        return all(
+            (other := others.get(incarnation)) is not None and hold.matches(other)
+            for incarnation, hold in left.holds.items()
+        )
+
+    def drop_hold(self, hold: Hold) -> None:
+        """Let a replica lose a whole run.
+
+        Complexity: O(log stamps), and O(length) if nobody else holds it.
+        """
+        run = hold.run
+        self._detach(hold)
+        if not hold.incarnation.is_cleared:
+            self._count(hold.incarnation, -run.length)
+        hold.incarnation.forgot(hold.last_seen_ns)
+        self._retire(hold.incarnation)
+        if not run.holds:
+            self._remove_keys(run.hashes())
+            run.length = 0
+            run.following = None
+
+    def drop_tail(self, hold: Hold, blocks: int) -> None:
+        """Let a replica lose the last *blocks* of a run.
+
+        Args:
+            hold: The replica's hold.
+            blocks: How many, 1 to the run's length.
+
+        Complexity: O(blocks) if nobody else holds it, else as :meth:`split`.
+        """
+        run = hold.run
+        keep = run.length - blocks
+        if not keep:
+            self.drop_hold(hold)
+        elif len(run.holds) == 1:
+            self._shrink(hold, 0, keep)
+        else:
+            left, tail = self.split(run, keep)
+            self.drop_hold(tail.holds[hold.incarnation])
+            if tail.following is not None:
+                left.following = self.join(tail, tail.following) or tail
+
+    def drop_block(self, hold: Hold, at: int) -> None:
+        """Let a replica lose the block at position *at* of a run.
+
+        Complexity: O(1) at either end of a run nobody else holds, else as :meth:`split`.
+        """
+        run = hold.run
+        incarnation = hold.incarnation
+        if at + 1 == run.length:
+            self.drop_tail(hold, 1)
+        elif at:
+            left, _ = self.split(run, at + 1)
+            self.drop_tail(left.holds[incarnation], 1)
+        elif len(run.holds) == 1:
+            self._shrink(hold, 1, run.length)
+        else:
+            head, _ = self.split(run, 1)
+            self.drop_hold(head.holds[incarnation])
+
+    def drop_keys(self, run: Run, blocks: int) -> None:
+        """Remove the last *blocks* of a run, whoever holds them.
+
+        Complexity: O(blocks + holders * log stamps).
+        """
+        tail = run if blocks == run.length else self.split(run, run.length - blocks)[1]
+        for hold in list(tail.holds.values()):
+            self.drop_hold(hold)
+
+    def _shrink(self, hold: Hold, start: int, stop: int) -> None:
+        """Keep only the blocks from *start* to *stop* of a run with one holder."""
+        run, stride = hold.run, self.stride
+        gone = run.packed[: start * stride] + run.packed[stop * stride :]
+        lost = run.length - (stop - start)
+        run.packed = run.packed[start * stride : stop * stride]
+        run.token_counts = run.token_counts[start:stop]
+        if hold.token_counts is not None:
+            hold.token_counts = hold.token_counts[start:stop]
+        run.length = stop - start
+        if not hold.incarnation.is_cleared:
+            self._count(hold.incarnation, -lost)
+        self._remove_keys(unpack(gone, stride))
+
+    def _remove_keys(self, hashes: list[bytes]) -> None:
+        run_of = self.run_of
+        for block_hash in hashes:
+            del run_of[block_hash]
+        self._ledger.add_keys(self.scope.model, -len(hashes))
+        if not run_of:
+            self.scope.model.release(self.scope, self.adapter_id)
+
+    def _attach(self, hold: Hold) -> None:
+        run = hold.run
+        run.holds[hold.incarnation] = hold
+        run.note_tier(hold.tier)
+        hold.incarnation.holds[hold] = None
+        self.scope.model.tenant.ages.add(hold)
+
+    def _detach(self, hold: Hold) -> None:
+        del hold.run.holds[hold.incarnation]
+        del hold.incarnation.holds[hold]
+        self.scope.model.tenant.ages.discard(hold)
+
+    def _retire(self, incarnation: Incarnation) -> None:
+        if not incarnation.holds and not incarnation.is_cleared:
+            del self.scope.model.incarnations[incarnation.replica_id]
+
+    def _count(self, incarnation: Incarnation, entries: int) -> None:
+        incarnation.entries += entries
+        self.scope.add_entries(incarnation.replica_id, entries)
+        self._ledger.add_entries(self.scope.model, entries)

@@ -1,0 +1,88 @@
+"""What events take out: one block of a replica, or everything of a replica at once.
+
+ALL_CLEARED is true at once: the replica's incarnation is marked and no longer counts anywhere, in
+time that does not depend on how much it held. Its holds are then reclaimed, a first slice right
+away and the rest when the loop has time.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from inferencecache.index.run import Incarnation
+from inferencecache.index.tenancy import Ledger, ModelState
+
+
+class Remover:
+    """Applies removals to the ledger.
+
+    Args:
+        ledger: Where state lives.
+        slice_blocks: Blocks reclaimed before the loop is given back.
+    """
+
+    __slots__ = ("_cleared", "_ledger", "_slice_blocks")
+
+    def __init__(self, ledger: Ledger, slice_blocks: int) -> None:
+        self._ledger = ledger
+        self._slice_blocks = slice_blocks
+        self._cleared: deque[Incarnation] = deque()
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether holds of cleared replicas wait to be reclaimed."""
+        return bool(self._cleared)
+
+    def evict_block(
+        self, model: ModelState, replica_id: str, block_hash: bytes, adapter_id: str
+    ) -> None:
+        """Remove one block of a replica from every scheme, and from one or all adapters.
+
+        Complexity: O(partitions of the model) probes, then O(1) at either end of a run and
+        O(run length) in its middle.
+        """
+        incarnation = model.incarnations.get(replica_id)
+        if incarnation is None:
+            return
+        for partition in model.partitions(adapter_id):
+            run = partition.run_of.get(block_hash)
+            hold = run.holds.get(incarnation) if run is not None else None
+            if run is not None and hold is not None:
+                partition.drop_block(hold, partition.position(run, block_hash))
+
+    def clear(self, model: ModelState, replica_id: str) -> None:
+        """End a replica's life in a model.
+
+        Complexity: O(schemes), plus one bounded slice of reclaiming.
+        """
+        record = model.stats.get(replica_id)
+        if record is not None:
+            model.tenant.remove_stats(record)
+        incarnation = model.incarnations.pop(replica_id, None)
+        if incarnation is None:
+            return
+        incarnation.is_cleared = True
+        for scope in model.scopes.values():
+            scope.forget(replica_id)
+        self._ledger.add_entries(model, -incarnation.entries)
+        incarnation.entries = 0
+        self._cleared.append(incarnation)
+        next(self.reclaim_slices(), None)
+
+    def reclaim_slices(self) -> Iterator[None]:
+        """Reclaim what cleared replicas held, yielding between bounded slices.
+
+        Complexity: O(holds + blocks nobody else holds).
+        """
+        budget = self._slice_blocks
+        while self._cleared:
+            holds = self._cleared[0].holds
+            while holds:
+                hold = next(reversed(holds))
+                budget -= hold.run.length + 1
+                hold.run.partition.drop_hold(hold)
+                if budget <= 0:
+                    yield
+                    budget = self._slice_blocks
+                    break
+            else:
+                self._cleared.popleft()

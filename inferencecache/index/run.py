@@ -1,0 +1,163 @@
+"""The records the index is made of.
+
+* A :class:`Run` is a stretch of consecutive blocks that the same replicas hold alike.
+* A :class:`Hold` is one replica's claim on one run: when last reported, in which tier.
+* An :class:`Incarnation` is one life of a replica in a (tenant, model). ALL_CLEARED ends it at
+  once, in constant time; its holds are reclaimed afterwards and count for nothing meanwhile.
+
+Ownership: a run owns its holds; the partition owns its runs through ``run_of``; the model owns
+its incarnations. A hold that leaves its run leaves its incarnation and its age order too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inferencecache.index.packing import unpack
+from inferencecache.types import CacheTier
+
+if TYPE_CHECKING:
+    from inferencecache.index.partition import Partition
+    from inferencecache.index.token_counts import TokenCounts
+
+
+class Incarnation:
+    """One life of a replica in one (tenant, model).
+
+    Attributes:
+        replica_id: The replica.
+        is_cleared: True once ALL_CLEARED ended this life.
+        holds: Everything it holds, as an ordered set.
+        entries: Blocks it holds, over all schemes and adapters.
+        newest_ns: At least the newest last_seen of its holds.
+        is_newest_exact: Whether *newest_ns* is that newest last_seen.
+    """
+
+    __slots__ = ("entries", "holds", "is_cleared", "is_newest_exact", "newest_ns", "replica_id")
+
+    def __init__(self, replica_id: str) -> None:
+        self.replica_id = replica_id
+        self.is_cleared = False
+        self.holds: dict[Hold, None] = {}
+        self.entries = 0
+        self.newest_ns = 0
+        self.is_newest_exact = False
+
+    def saw(self, seen_ns: int) -> None:
+        """Note that something was reported at *seen_ns*.
+
+        Complexity: O(1).
+        """
+        if self.is_newest_exact and seen_ns > self.newest_ns:
+            self.newest_ns = seen_ns
+
+    def forgot(self, seen_ns: int) -> None:
+        """Note that a hold stamped *seen_ns* went or moved.
+
+        Complexity: O(1).
+        """
+        if seen_ns >= self.newest_ns:
+            self.is_newest_exact = False
+
+    def newest(self) -> int | None:
+        """Return the newest last_seen in nanoseconds, None without holds.
+
+        Complexity: O(1), or O(holds) once after the newest hold went.
+        """
+        if not self.holds:
+            return None
+        if not self.is_newest_exact:
+            self.newest_ns = max(hold.last_seen_ns for hold in self.holds)
+            self.is_newest_exact = True
+        return self.newest_ns
+
+
+class Hold:
+    """One replica's claim on every block of one run.
+
+    Attributes:
+        incarnation: Who holds.
+        run: What is held.
+        last_seen_ns: When it was last reported.
+        tier: Storage tier, 1 is the engine's own cache.
+        token_counts: The replica's own cumulative counts if they differ from the run's, else None.
+        credits: Use count under LFU.
+    """
+
+    __slots__ = ("credits", "incarnation", "last_seen_ns", "run", "tier", "token_counts")
+
+    def __init__(self, incarnation: Incarnation, run: Run, last_seen_ns: int, tier: int) -> None:
+        self.incarnation = incarnation
+        self.run = run
+        self.last_seen_ns = last_seen_ns
+        self.tier = tier
+        self.token_counts: TokenCounts | None = None
+        self.credits = 0
+
+    def matches(self, other: Hold) -> bool:
+        """Tell whether two holds of neighbouring runs may become one.
+
+        Complexity: O(1).
+        """
+        return (
+            self.last_seen_ns == other.last_seen_ns
+            and self.tier == other.tier
+            and self.credits == other.credits
+            and self.token_counts is None
+            and other.token_counts is None
+        )
+
+
+class Run:
+    """A stretch of consecutive blocks that the same replicas hold alike.
+
+    Attributes:
+        partition: Where it lives.
+        packed: Its hashes in chain order, see :mod:`inferencecache.index.packing`.
+        length: Number of blocks; 0 once the run is gone.
+        token_counts: Cumulative tokens up to each block.
+        holds: Who holds it.
+        is_tiered: True if some hold was ever in another tier than T1.
+        following: The run reported right after this one, a hint for joining, or None.
+        newest_ns: Newest last_seen of its holds; kept up only for tenants with a quota.
+    """
+
+    __slots__ = (
+        "following",
+        "holds",
+        "is_tiered",
+        "length",
+        "newest_ns",
+        "packed",
+        "partition",
+        "token_counts",
+    )
+
+    def __init__(
+        self, partition: Partition, packed: bytes, length: int, token_counts: TokenCounts
+    ) -> None:
+        self.partition = partition
+        self.packed = packed
+        self.length = length
+        self.token_counts = token_counts
+        self.holds: dict[Incarnation, Hold] = {}
+        self.is_tiered = False
+        self.following: Run | None = None
+        self.newest_ns: int | None = None
+
+    def hashes(self) -> list[bytes]:
+        """Return the block hashes in chain order.
+
+        Complexity: O(length).
+        """
+        if self.length == 1:
+            return [self.packed[1:-1]]
+        return unpack(self.packed, len(self.packed) // self.length)
+
+    def note_tier(self, tier: int) -> None:
+        """Remember that a hold is not in the engine's own cache.
+
+        Complexity: O(1).
+        """
+        if tier != CacheTier.T1:
+            self.is_tiered = True

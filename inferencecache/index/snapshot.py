@@ -1,0 +1,123 @@
+"""Frozen views of the index for operators: what each replica and tenant holds.
+
+The reserved tenant is in none of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inferencecache.index.tenancy import Ledger, TenantState
+from inferencecache.types import StatsRecord, StatsReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaRow:
+    """One replica of one tenant, over all its models.
+
+    Attributes:
+        replica_id: The replica.
+        tenant_id: The tenant.
+        stats: Its latest statistics, None if it never reported any.
+        last_seen_ns: Its latest sign of life, None without statistics.
+        prefix_count: Entries it holds.
+        last_event_ns: Newest last_seen of its entries, None without entries.
+    """
+
+    replica_id: str
+    tenant_id: str
+    stats: StatsReport | None
+    last_seen_ns: int | None
+    prefix_count: int
+    last_event_ns: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantRow:
+    """One tenant.
+
+    Attributes:
+        tenant_id: The tenant.
+        entries: Distinct keys it holds.
+        hit_rate: Mean of its replicas' latest hit rates, 0 without statistics.
+        hit_rate_reported: Whether there were any.
+    """
+
+    tenant_id: str
+    entries: int
+    hit_rate: float
+    hit_rate_reported: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSnapshot:
+    """All rows, sorted by tenant, then replica."""
+
+    replicas: tuple[ReplicaRow, ...]
+    tenants: tuple[TenantRow, ...]
+    total_prefixes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheState:
+    """One (tenant, model): its statistics records by replica id, and its distinct keys."""
+
+    replicas: tuple[StatsRecord, ...]
+    total_prefixes: int
+
+
+def take_snapshot(ledger: Ledger) -> IndexSnapshot:
+    """Build the rows of every tenant.
+
+    Complexity: O(replicas * models); a replica whose newest hold went is walked once more.
+    """
+    tenants = sorted(
+        (tenant for tenant in ledger.tenants.values() if not tenant.is_reserved),
+        key=lambda tenant: tenant.tenant_id,
+    )
+    return IndexSnapshot(
+        replicas=tuple(row for tenant in tenants for row in _replica_rows(tenant)),
+        tenants=tuple(_tenant_row(tenant) for tenant in tenants),
+        total_prefixes=ledger.keys,
+    )
+
+
+def _latest_stats(tenant: TenantState) -> dict[str, StatsRecord]:
+    latest: dict[str, StatsRecord] = {}
+    for _, model in sorted(tenant.models.items()):
+        for replica_id, record in model.stats.items():
+            known = latest.get(replica_id)
+            if known is None or record.last_seen_ns > known.last_seen_ns:
+                latest[replica_id] = record
+    return latest
+
+
+def _replica_rows(tenant: TenantState) -> Iterator[ReplicaRow]:
+    latest = _latest_stats(tenant)
+    entries: dict[str, int] = {}
+    newest: dict[str, int] = {}
+    for model in tenant.models.values():
+        for replica_id, incarnation in model.incarnations.items():
+            entries[replica_id] = entries.get(replica_id, 0) + incarnation.entries
+            seen_ns = incarnation.newest()
+            if seen_ns is not None:
+                newest[replica_id] = max(seen_ns, newest.get(replica_id, seen_ns))
+    for replica_id in sorted(latest.keys() | entries.keys()):
+        record = latest.get(replica_id)
+        yield ReplicaRow(
+            replica_id=replica_id,
+            tenant_id=tenant.tenant_id,
+            stats=record.stats if record is not None else None,
+            last_seen_ns=record.last_seen_ns if record is not None else None,
+            prefix_count=entries.get(replica_id, 0),
+            last_event_ns=newest.get(replica_id),
+        )
+
+
+def _tenant_row(tenant: TenantState) -> TenantRow:
+    rates = [record.stats.hit_rate for _, record in sorted(_latest_stats(tenant).items())]
+    return TenantRow(
+        tenant_id=tenant.tenant_id,
+        entries=tenant.keys,
+        hit_rate=sum(rates) / len(rates) if rates else 0.0,
+        hit_rate_reported=bool(rates),
+    )

@@ -1,0 +1,167 @@
+"""Store a stretch of blocks: refresh what is known, cut where needed, add what is new."""
+
+from collections.abc import Sequence
+
+from inferencecache.index.packing import common_blocks, is_uniform, pack, pack_single
+from inferencecache.index.partition import RUN_BLOCKS_MAX, Partition
+from inferencecache.index.run import Hold, Incarnation, Run
+from inferencecache.index.token_counts import TokenCounts, compact
+
+
+class StretchWriter:
+    """Writes one stretch for one replica into one partition.
+
+    Theory of operation: walk the stretch from its head. Where the next block is known, find how
+    far its run and the stretch agree, cut the run to just that extent, and overwrite the replica's
+    hold on it. Where it is unknown, find the next known block, and make runs of what lies before.
+    Neighbours that end up held alike are joined again.
+
+    Args:
+        partition: Where to store.
+        incarnation: Who reports.
+        seen_ns: The report's stamp.
+        tier: Its storage tier.
+    """
+
+    __slots__ = ("_incarnation", "_partition", "_previous", "_seen_ns", "_tier")
+
+    def __init__(
+        self, partition: Partition, incarnation: Incarnation, seen_ns: int, tier: int
+    ) -> None:
+        self._partition = partition
+        self._incarnation = incarnation
+        self._seen_ns = seen_ns
+        self._tier = tier
+        self._previous: Run | None = None
+
+    def write(self, hashes: list[bytes], counts: TokenCounts) -> None:
+        """Store *hashes* with their cumulative *counts*.
+
+        Complexity: one probe and one comparison per known run, O(1) per new block, and
+        O(shorter part) per cut, of which a stretch makes at most two per run it meets.
+        """
+        partition = self._partition
+        partition.settle_width(hashes[0])
+        stride = partition.stride
+        packed = pack(hashes, partition.width) if stride and len(hashes) > 1 else b""
+        run_of = partition.run_of
+        at, blocks = 0, len(hashes)
+        while at < blocks:
+            run = run_of.get(hashes[at])
+            if run is None:
+                stop = self._next_known(hashes, at)
+                self._add(hashes[at:stop], packed[at * stride : stop * stride], counts[at:stop])
+                at = stop
+            else:
+                at += self._refresh(run, hashes[at], packed, at * stride, counts[at:])
+
+    def _next_known(self, hashes: list[bytes], at: int) -> int:
+        run_of = self._partition.run_of
+        for position in range(at + 1, len(hashes)):
+            if hashes[position] in run_of:
+                return position
+        return len(hashes)
+
+    def _add(self, hashes: list[bytes], packed: bytes, counts: TokenCounts) -> None:
+        """Add blocks none of which is known, though one may come twice."""
+        width = self._partition.width
+        blocks = len(hashes)
+        keys: dict[bytes, Run | None] = dict.fromkeys(hashes)
+        alike = width and (blocks == 1 or is_uniform(packed, width))
+        if blocks == 1:
+            self._hold(self._partition.add_run(keys, pack_single(hashes[0]), compact(counts)))
+        elif not alike or len(keys) != blocks:
+            for block_hash, count in zip(hashes, counts, strict=True):
+                self._write_single(block_hash, range(count, count + 1))
+        elif blocks > RUN_BLOCKS_MAX:
+            self._add_long(hashes, packed, counts)
+        else:
+            self._hold(self._partition.add_run(keys, packed, counts))
+
+    def _add_long(self, hashes: list[bytes], packed: bytes, counts: TokenCounts) -> None:
+        stride = self._partition.stride
+        for start in range(0, len(hashes), RUN_BLOCKS_MAX):
+            stop = min(start + RUN_BLOCKS_MAX, len(hashes))
+            part = packed[start * stride : stop * stride]
+            self._add(hashes[start:stop], part, counts[start:stop])
+
+    def _write_single(self, block_hash: bytes, count: range) -> None:
+        run = self._partition.run_of.get(block_hash)
+        if run is None:
+            self._add([block_hash], b"", count)
+        else:
+            self._refresh(run, block_hash, b"", 0, count)
+
+    def _hold(self, run: Run) -> None:
+        self._partition.add_hold(run, self._incarnation, self._seen_ns, self._tier)
+        self._link(run)
+
+    def _refresh(
+        self, run: Run, block_hash: bytes, packed: bytes, at: int, counts: TokenCounts
+    ) -> int:
+        """Refresh the known blocks that start at *block_hash*; return how many they were."""
+        partition = self._partition
+        start = partition.position(run, block_hash)
+        extent = 1
+        if run.length > 1 and packed:
+            stride = partition.stride
+            extent = common_blocks(packed, at, run.packed, start * stride, stride)
+        counts = counts[:extent]
+        if not self._is_current(run, start, counts):
+            run = carve(partition, run, start, extent)
+            self._overwrite(run, counts)
+            self._link(run)
+        else:
+            self._previous = None
+        return extent
+
+    def _is_current(self, run: Run, start: int, counts: TokenCounts) -> bool:
+        """Tell whether the report changes nothing, so that nothing needs cutting."""
+        hold = run.holds.get(self._incarnation)
+        if hold is None or hold.last_seen_ns != self._seen_ns or hold.tier != self._tier:
+            return False
+        own = run.token_counts if hold.token_counts is None else hold.token_counts
+        return same_counts(own[start : start + len(counts)], counts)
+
+    def _overwrite(self, run: Run, counts: TokenCounts) -> None:
+        hold: Hold | None = run.holds.get(self._incarnation)
+        if hold is None:
+            hold = self._partition.add_hold(run, self._incarnation, self._seen_ns, self._tier)
+        else:
+            self._partition.refresh(hold, self._seen_ns, self._tier)
+        if same_counts(counts, run.token_counts):
+            hold.token_counts = None
+        elif len(run.holds) == 1:
+            run.token_counts = compact(counts)
+            hold.token_counts = None
+        else:
+            hold.token_counts = compact(counts)
+
+    def _link(self, run: Run) -> None:
+        previous = self._previous
+        if previous is not None and previous.length and previous is not run:
+            previous.following = run
+            run = self._partition.join(previous, run) or run
+        self._previous = run
+
+
+def carve(partition: Partition, run: Run, start: int, extent: int) -> Run:
+    """Cut *run* so that the blocks from *start* on, *extent* of them, are a run of their own.
+
+    Complexity: O(shorter part) per cut, at most two.
+    """
+    if start:
+        _, run = partition.split(run, start)
+    if extent < run.length:
+        run, _ = partition.split(run, extent)
+    return run
+
+
+def same_counts(left: Sequence[int], right: Sequence[int]) -> bool:
+    """Tell whether two sequences of counts are equal, whatever their type.
+
+    Complexity: O(1) for two ranges, O(length) otherwise.
+    """
+    if isinstance(left, range) and isinstance(right, range):
+        return left == right
+    return tuple(left) == tuple(right)

@@ -1,0 +1,294 @@
+"""Who owns what: tenant, model, scope, and the counters kept in step with every change.
+
+::
+
+    Ledger                       totals over all tenants
+    └── TenantState              keys, entries, the age orders
+        └── ModelState           incarnations, statistics, keys and entries of (tenant, model)
+            └── ScopeState       one hash_scheme: which replicas serve it
+                └── Partition    one adapter: the blocks
+
+A *key* is a distinct block of a partition, whoever holds it; an *entry* is one replica's claim on
+one key. Empty containers are removed at once, so presence is membership.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush, heapreplace
+from typing import TYPE_CHECKING
+
+from inferencecache.index.age_order import AgeOrder
+from inferencecache.index.ages import TenantAges
+from inferencecache.types import PROBE_TENANT_ID, EvictionAlgorithm, StatsRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inferencecache.index.partition import Partition
+    from inferencecache.index.run import Incarnation
+
+
+class ScopeState:
+    """One (tenant, model, hash_scheme): its partitions and which replicas serve it."""
+
+    __slots__ = ("_sorted", "hash_scheme", "model", "partitions", "serving")
+
+    def __init__(self, model: ModelState, hash_scheme: str) -> None:
+        self.model = model
+        self.hash_scheme = hash_scheme
+        self.partitions: dict[str, Partition] = {}
+        self.serving: dict[str, int] = {}
+        self._sorted: tuple[str, ...] | None = None
+
+    def add_entries(self, replica_id: str, entries: int) -> None:
+        """Count *entries* more, or fewer if negative, for a replica.
+
+        Complexity: O(1).
+        """
+        held = self.serving.get(replica_id)
+        if held is None:
+            self.serving[replica_id] = entries
+            self._sorted = None
+        elif held + entries:
+            self.serving[replica_id] = held + entries
+        else:
+            self.forget(replica_id)
+
+    def forget(self, replica_id: str) -> int:
+        """Stop counting a replica; return how many entries it had.
+
+        Complexity: O(1).
+        """
+        self._sorted = None
+        return self.serving.pop(replica_id, 0)
+
+    def replicas(self) -> tuple[str, ...]:
+        """Return the serving replicas in byte order.
+
+        Complexity: O(1), or O(replicas log replicas) after their set changed.
+        """
+        if self._sorted is None:
+            self._sorted = tuple(sorted(self.serving))
+        return self._sorted
+
+
+class ModelState:
+    """One (tenant, model): lives of replicas, statistics, and totals."""
+
+    __slots__ = ("entries", "incarnations", "keys", "model_id", "scopes", "stats", "tenant")
+
+    def __init__(self, tenant: TenantState, model_id: str) -> None:
+        self.tenant = tenant
+        self.model_id = model_id
+        self.scopes: dict[str, ScopeState] = {}
+        self.incarnations: dict[str, Incarnation] = {}
+        self.stats: dict[str, StatsRecord] = {}
+        self.keys = 0
+        self.entries = 0
+
+    def release(self, scope: ScopeState, adapter_id: str) -> None:
+        """Drop a partition that became empty, and what became empty with it.
+
+        Complexity: O(1).
+        """
+        del scope.partitions[adapter_id]
+        if not scope.partitions:
+            del self.scopes[scope.hash_scheme]
+            self.prune()
+
+    def prune(self) -> None:
+        """Drop this model, and its tenant, once nothing is left.
+
+        Complexity: O(1).
+        """
+        if self.scopes or self.stats:
+            return
+        if self.tenant.models.pop(self.model_id, None) is not None and not self.tenant.models:
+            self.tenant.ledger.tenants.pop(self.tenant.tenant_id, None)
+
+    def partitions(self, adapter_id: str) -> list[Partition]:
+        """Return the partitions an event names; an empty *adapter_id* names every adapter.
+
+        Complexity: O(schemes), times the adapters when all are named.
+        """
+        if not adapter_id:
+            return [part for scope in self.scopes.values() for part in scope.partitions.values()]
+        scopes = self.scopes.values()
+        return [scope.partitions[adapter_id] for scope in scopes if adapter_id in scope.partitions]
+
+
+class TenantState:
+    """One tenant: its models, totals, and the order in which its holds go."""
+
+    __slots__ = (
+        "ages",
+        "entries",
+        "head_hint",
+        "is_reserved",
+        "keys",
+        "ledger",
+        "models",
+        "stats_order",
+        "tenant_id",
+    )
+
+    def __init__(self, tenant_id: str, ledger: Ledger) -> None:
+        self.tenant_id = tenant_id
+        self.ledger = ledger
+        self.is_reserved = tenant_id == PROBE_TENANT_ID
+        self.models: dict[str, ModelState] = {}
+        self.keys = 0
+        self.entries = 0
+        self.head_hint: int | None = None
+        self.ages = TenantAges(lambda seen_ns: ledger.hint(self, seen_ns))
+        self.stats_order: AgeOrder[StatsRecord] = AgeOrder()
+
+    def put_stats(self, model: ModelState, record: StatsRecord) -> None:
+        """Add or replace a replica's statistics in one model.
+
+        Complexity: O(log stamps).
+        """
+        known = model.stats.get(record.replica_id)
+        if known is not None:
+            self.stats_order.discard(known, known.last_seen_ns)
+        else:
+            self.ledger.stats_records += 1
+        record.model_id = model.model_id
+        model.stats[record.replica_id] = record
+        self.stats_order.add(record, record.last_seen_ns)
+
+    def touch_stats(self, record: StatsRecord, seen_ns: int) -> None:
+        """Move a record's sign of life, forwards or backwards.
+
+        Complexity: O(log stamps).
+        """
+        self.stats_order.discard(record, record.last_seen_ns)
+        record.last_seen_ns = seen_ns
+        self.stats_order.add(record, seen_ns)
+
+    def remove_stats(self, record: StatsRecord) -> None:
+        """Forget a replica's statistics in one model.
+
+        Complexity: O(log stamps).
+        """
+        model = self.models[record.model_id]
+        del model.stats[record.replica_id]
+        self.stats_order.discard(record, record.last_seen_ns)
+        self.ledger.stats_records -= 1
+        model.prune()
+
+
+class Ledger:
+    """Totals over all tenants, and the tenants by their oldest hold."""
+
+    __slots__ = (
+        "_heads",
+        "_pushes",
+        "entries",
+        "keys",
+        "keys_by_model",
+        "stats_records",
+        "tenants",
+    )
+
+    def __init__(self) -> None:
+        self.tenants: dict[str, TenantState] = {}
+        self.entries = 0
+        self.keys = 0
+        self.keys_by_model: dict[str, int] = {}
+        self.stats_records = 0
+        self._heads: list[tuple[int, str, int, TenantState]] = []
+        self._pushes = 0
+
+    def model(self, tenant_id: str, model_id: str) -> ModelState:
+        """Return the state of a (tenant, model), made if absent.
+
+        Complexity: O(1).
+        """
+        tenant = self.tenants.get(tenant_id)
+        if tenant is None:
+            tenant = self.tenants[tenant_id] = TenantState(tenant_id, self)
+        model = tenant.models.get(model_id)
+        if model is None:
+            model = tenant.models[model_id] = ModelState(tenant, model_id)
+        return model
+
+    def find_model(self, tenant_id: str, model_id: str) -> ModelState | None:
+        """Return the state of a (tenant, model), None if nothing is known of it.
+
+        Complexity: O(1).
+        """
+        tenant = self.tenants.get(tenant_id)
+        return tenant.models.get(model_id) if tenant is not None else None
+
+    def add_keys(self, model: ModelState, keys: int) -> None:
+        """Count *keys* more, or fewer if negative, in a model.
+
+        Complexity: O(1).
+        """
+        tenant = model.tenant
+        model.keys += keys
+        tenant.keys += keys
+        if not tenant.is_reserved:
+            self.keys += keys
+            held = self.keys_by_model.get(model.model_id, 0)
+            self.keys_by_model[model.model_id] = held + keys
+
+    def add_entries(self, model: ModelState, entries: int) -> None:
+        """Count *entries* more, or fewer if negative, in a model.
+
+        Complexity: O(1).
+        """
+        tenant = model.tenant
+        model.entries += entries
+        tenant.entries += entries
+        if not tenant.is_reserved:
+            self.entries += entries
+
+    def hint(self, tenant: TenantState, seen_ns: int) -> None:
+        """Note that *tenant* may now hold something as old as *seen_ns*.
+
+        Complexity: O(1) for what is newer than the tenant's oldest, else O(log tenants).
+        """
+        if tenant.is_reserved:
+            return
+        if tenant.head_hint is None or seen_ns < tenant.head_hint:
+            tenant.head_hint = seen_ns
+            self._pushes += 1
+            heappush(self._heads, (seen_ns, tenant.tenant_id, self._pushes, tenant))
+
+    def hint_all(self) -> None:
+        """Take every tenant's hint anew, after policies changed what the cap may take.
+
+        Complexity: O(tenants).
+        """
+        for tenant in self.tenants.values():
+            oldest = tenant.ages.oldest()
+            if oldest is not None:
+                self.hint(tenant, oldest.last_seen_ns)
+
+    def stalest_tenant(
+        self, algorithm_of: Callable[[str], EvictionAlgorithm]
+    ) -> TenantState | None:
+        """Return the tenant the cap takes from first.
+
+        Hints are lower bounds, put right here when they come up.
+
+        Complexity: O(log tenants), amortised over the changes that made hints stale.
+        """
+        heads = self._heads
+        while heads:
+            seen_ns, tenant_id, push, tenant = heads[0]
+            if seen_ns != tenant.head_hint:
+                heappop(heads)
+                continue
+            victim = tenant.ages.victim(algorithm_of(tenant_id))
+            if victim is None:
+                tenant.head_hint = None
+                heappop(heads)
+            elif victim.last_seen_ns > seen_ns:
+                tenant.head_hint = victim.last_seen_ns
+                heapreplace(heads, (victim.last_seen_ns, tenant_id, push, tenant))
+            else:
+                return tenant
+        return None

@@ -1,0 +1,209 @@
+"""One report, taken apart into stretches of blocks that are stored alike.
+
+What cannot be stored is dropped here and counted, so that the index sees only sound input: a chain
+whose arrays differ in length, an entry without a hash or with a negative count, an identifier
+beyond the limit. Dropping one entry never affects its neighbours.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inferencecache.index.token_counts import TokenCounts, compact, cumulative
+from inferencecache.types import COLDEST_TIER, INT32_MAX, CacheTier, StatsReport
+
+
+class DropReason(StrEnum):
+    """Why something reported was not stored; a metric label."""
+
+    MALFORMED_CHAIN = "malformed_chain"
+    EMPTY_HASH = "empty_hash"
+    NEGATIVE_COUNT = "negative_count"
+    EMPTY_HASH_SCHEME = "empty_hash_scheme"
+    IDENTIFIER_TOO_LONG = "identifier_too_long"
+    BEFORE_CLEAR = "before_clear"
+    STATS_LIMIT = "stats_limit"
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Blocks reported in a row with one tier and one adapter.
+
+    Attributes:
+        adapter_id: The partition's adapter.
+        tier: Storage tier, never 0.
+        hashes: Block hashes.
+        token_counts: Cumulative tokens up to each block, parallel to *hashes*.
+    """
+
+    adapter_id: str
+    tier: int
+    hashes: list[bytes]
+    token_counts: TokenCounts
+
+
+class StateUpdate:
+    """One CacheStateUpdate while it is being read.
+
+    Args:
+        tenant_id: Whose state it is.
+        model_id: The model.
+        replica_id: Who reports.
+        hash_scheme: Domain of the hashes; without it no prefix is stored.
+        timestamp_ns: Unix time of the report, 0 for now.
+        adapter_id: Adapter of the entries that name none.
+    """
+
+    __slots__ = (
+        "_adapter_id",
+        "_counts",
+        "_hashes",
+        "_kind",
+        "_stretches",
+        "drops",
+        "entries",
+        "hash_scheme",
+        "model_id",
+        "replica_id",
+        "stats",
+        "tenant_id",
+        "timestamp_ns",
+    )
+
+    def __init__(  # noqa: PLR0913 - one per field of the message
+        self,
+        *,
+        tenant_id: str,
+        model_id: str,
+        replica_id: str,
+        hash_scheme: str,
+        timestamp_ns: int = 0,
+        adapter_id: str = "",
+    ) -> None:
+        self.tenant_id = tenant_id
+        self.model_id = model_id
+        self.replica_id = replica_id
+        self.hash_scheme = hash_scheme
+        self.timestamp_ns = timestamp_ns
+        self.stats: StatsReport | None = None
+        self.drops: Counter[DropReason] = Counter()
+        self.entries = 0
+        self._adapter_id = adapter_id
+        self._stretches: list[Stretch] = []
+        self._kind: tuple[int, str] | None = None
+        self._hashes: list[bytes] = []
+        self._counts: list[int] = []
+
+    def add_prefix(
+        self, prefix_hash: bytes, token_count: int, tier: int = 0, adapter_id: str = ""
+    ) -> None:
+        """Add one prefix; prefixes that follow one another are stored together.
+
+        Args:
+            prefix_hash: Its hash; without one it is dropped.
+            token_count: Cumulative tokens, dropped if negative.
+            tier: Wire tier; 0 means T1, negative means colder than any other.
+            adapter_id: Its adapter, empty for the update's.
+
+        Complexity: O(1).
+        """
+        self.entries += 1
+        if not prefix_hash or token_count < 0:
+            empty = not prefix_hash
+            self.drops[DropReason.EMPTY_HASH if empty else DropReason.NEGATIVE_COUNT] += 1
+            return
+        kind = (tier, adapter_id)
+        if kind != self._kind:
+            self._close()
+            self._kind = kind
+        self._hashes.append(prefix_hash)
+        self._counts.append(token_count)
+
+    def add_prefixes(
+        self, hashes: list[bytes], token_counts: list[int], tier: int = 0, adapter_id: str = ""
+    ) -> None:
+        """Add many prefixes of one tier and adapter at once.
+
+        Args:
+            hashes: Their hashes.
+            token_counts: Their cumulative counts, parallel to *hashes*.
+            tier: As for :meth:`add_prefix`.
+            adapter_id: As for :meth:`add_prefix`.
+
+        Complexity: O(prefixes), much less each than :meth:`add_prefix`.
+        """
+        if not all(hashes) or min(token_counts) < 0:
+            for prefix_hash, token_count in zip(hashes, token_counts, strict=True):
+                self.add_prefix(prefix_hash, token_count, tier, adapter_id)
+            return
+        self._close()
+        self.entries += len(hashes)
+        self._append(hashes, compact(token_counts), tier, adapter_id)
+
+    def add_chain(  # noqa: PLR0913 - one per field of the message
+        self,
+        block_hashes: list[bytes],
+        block_token_counts: list[int],
+        *,
+        tier: int = 0,
+        adapter_id: str = "",
+        prefix_hash: bytes = b"",
+        token_count: int = 0,
+    ) -> None:
+        """Add a chain of blocks, and the whole prefix under its own hash if it has one.
+
+        Args:
+            block_hashes: The blocks in order.
+            block_token_counts: Tokens of each block; stored cumulatively.
+            tier: As for :meth:`add_prefix`.
+            adapter_id: As for :meth:`add_prefix`.
+            prefix_hash: Hash under which exact lookups find the whole prefix.
+            token_count: Cumulative tokens for *prefix_hash*.
+
+        Complexity: O(blocks).
+        """
+        self.entries += 1
+        reason = _chain_fault(block_hashes, block_token_counts)
+        if reason is None and prefix_hash and token_count < 0:
+            reason = DropReason.NEGATIVE_COUNT
+        if reason is not None:
+            self.drops[reason] += 1
+            return
+        self._close()
+        self._append(block_hashes, cumulative(block_token_counts), tier, adapter_id)
+        if prefix_hash:
+            self._append([prefix_hash], compact([token_count]), tier, adapter_id)
+
+    def stretches(self) -> list[Stretch]:
+        """Return what is to be stored, in the order reported.
+
+        Complexity: O(prefixes added since the last call).
+        """
+        self._close()
+        return self._stretches
+
+    def _close(self) -> None:
+        if self._kind is not None:
+            tier, adapter_id = self._kind
+            self._append(self._hashes, compact(self._counts), tier, adapter_id)
+            self._kind = None
+            self._hashes = []
+            self._counts = []
+
+    def _append(self, hashes: list[bytes], counts: TokenCounts, tier: int, adapter_id: str) -> None:
+        stored_tier = tier if tier > 0 else CacheTier.T1 if tier == 0 else COLDEST_TIER
+        adapter = adapter_id or self._adapter_id
+        self._stretches.append(Stretch(adapter, int(stored_tier), hashes, counts))
+
+
+def _chain_fault(hashes: list[bytes], counts: list[int]) -> DropReason | None:
+    blocks = len(hashes)
+    if blocks != len(counts) or not blocks:
+        return DropReason.MALFORMED_CHAIN
+    if counts.count(counts[0]) == blocks:
+        negative = not 0 <= counts[0] <= INT32_MAX
+    else:
+        negative = min(counts) < 0
+    if negative:
+        return DropReason.NEGATIVE_COUNT
+    return None if all(hashes) else DropReason.EMPTY_HASH
