@@ -1,0 +1,41 @@
+"""Rank replicas for a lookup: pure arithmetic on what the index and the replicas said."""
+
+from inferencecache.ranking.affinity import affinity_seed, pick_affinity
+from inferencecache.ranking.factors import (
+    distinguishing_power,
+    freshness,
+    pressure_factor,
+    slo_bias,
+    slo_coefficient,
+)
+from inferencecache.ranking.matches import Factors, RankInputs, explain_matches, rank_matches
+from inferencecache.ranking.score import (
+    RankedReplica,
+    keep_matched,
+    public_tier,
+    reaches_floor,
+    round_float32,
+)
+from inferencecache.ranking.tenant_hot import WarmFactors, explain_tenant_hot, rank_tenant_hot
+
+__all__ = [
+    "Factors",
+    "RankInputs",
+    "RankedReplica",
+    "WarmFactors",
+    "affinity_seed",
+    "distinguishing_power",
+    "explain_matches",
+    "explain_tenant_hot",
+    "freshness",
+    "keep_matched",
+    "pick_affinity",
+    "pressure_factor",
+    "public_tier",
+    "rank_matches",
+    "rank_tenant_hot",
+    "reaches_floor",
+    "round_float32",
+    "slo_bias",
+    "slo_coefficient",
+]

@@ -1,0 +1,123 @@
+"""What a ranking consists of: rounding, order and floors."""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from inferencecache.types import CacheTier
+
+FLOAT32_MAX: Final = 3.4028234663852886e38
+"""Largest finite score the wire can carry."""
+
+_PUBLIC_TIERS: Final = {int(tier): int(tier) for tier in (CacheTier.T1, CacheTier.T2, CacheTier.T3)}
+
+
+class RankedReplica(NamedTuple):
+    """One replica of an answer.
+
+    Attributes:
+        replica_id: The replica.
+        score: Larger is better; a float32 value, >= 0, comparable only within one answer.
+        matched_tokens: Leading tokens of the request the replica holds, >= 0.
+        estimated_cache_hit_prob: Freshness of the match, or the hit rate of a warm replica.
+        tier: Coldest tier of the match, as on the wire: 1 to 3, or 0 for unspecified.
+        matched_blocks: Leading blocks of the request the replica holds, >= 0.
+    """
+
+    replica_id: str
+    score: float
+    matched_tokens: int
+    estimated_cache_hit_prob: float
+    tier: int
+    matched_blocks: int
+
+
+_REPLICA_ID: Final = itemgetter(0)
+_SCORE: Final = itemgetter(1)
+
+
+def public_tier(tier: int) -> int:
+    """Return *tier* as the wire knows it: 1 to 3 as they are, anything else 0.
+
+    Args:
+        tier: A stored tier, any int32.
+
+    Complexity: O(1).
+    """
+    return _PUBLIC_TIERS.get(tier, 0)
+
+
+def public_tiers(tiers: Sequence[int]) -> Sequence[int]:
+    """Return each of *tiers* as the wire knows it.
+
+    Args:
+        tiers: Stored tiers, any int32.
+
+    Complexity: O(tiers).
+    """
+    if _PUBLIC_TIERS.keys() >= set(tiers):
+        return tiers
+    return list(map(public_tier, tiers))
+
+
+def round_float32(values: Iterable[float]) -> list[float]:
+    """Return *values* rounded to single precision, as doubles.
+
+    Args:
+        values: Numbers within the range of a float32.
+
+    Complexity: O(values).
+    """
+    return array("f", values).tolist()
+
+
+def best_first(
+    rows: Iterable[tuple[str, float, int, float, int, int]], scores: Sequence[float]
+) -> list[RankedReplica]:
+    """Return *rows* as ranked replicas: by score, largest first, then by replica id.
+
+    The sort is stable, so ordering by id first settles ties, and is skipped when there are none.
+
+    Args:
+        rows: The fields of a :class:`RankedReplica` each, every replica at most once.
+        scores: The score of each row, in the order of *rows*.
+
+    Complexity: O(n log n) in rows.
+    """
+    # What the constructor does, without a Python call for each replica.
+    ranked: list[RankedReplica] = list(map(tuple.__new__, repeat(RankedReplica), rows))
+    if len(set(scores)) != len(scores):
+        ranked.sort(key=_REPLICA_ID)
+    ranked.sort(key=_SCORE, reverse=True)
+    return ranked
+
+
+def keep_matched(ranked: list[RankedReplica], minimum_matched_tokens: int) -> list[RankedReplica]:
+    """Return the replicas that match enough tokens, in the same order.
+
+    Args:
+        ranked: Replicas, best first.
+        minimum_matched_tokens: Tokens a match must cover; at or below 0 keeps all.
+
+    Complexity: O(replicas).
+    """
+    if minimum_matched_tokens <= 0:
+        return ranked
+    return [replica for replica in ranked if replica.matched_tokens >= minimum_matched_tokens]
+
+
+def reaches_floor(ranked: list[RankedReplica], routing_floor_score: float) -> bool:
+    """Tell whether the best score is worth a hint.
+
+    Args:
+        ranked: Replicas, best first; an empty list reaches no floor above 0.
+        routing_floor_score: Smallest useful best score, compared as a float32; at or below 0
+            anything will do.
+
+    Complexity: O(1).
+    """
+    if routing_floor_score <= 0:
+        return True
+    return bool(ranked) and ranked[0].score >= round_float32((routing_floor_score,))[0]
