@@ -1,0 +1,40 @@
+"""What the numbers were measured on."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("grpcio", "protobuf", "xxhash", "uvloop", "ai-dynamo-runtime")
+
+
+def describe() -> dict[str, str]:
+    """Return name and value of what matters for speed."""
+    facts = {
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "load at the start": " ".join(f"{load:.2f}" for load in os.getloadavg()),
+    }
+    return facts | {name: _version(name) for name in PACKAGES}
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return platform.processor()
+    names = [
+        line.partition(":")[2].strip()
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("model name")
+    ]
+    return names[0] if names else platform.processor()
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
