@@ -3,68 +3,27 @@
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from inferencecache.index import IndexCounters
 from inferencecache.transport.metric_catalog import (
     INDEX_ENTRIES,
     INDEX_EVICTIONS,
     INDEX_HELD_ENTRIES,
     INGEST_CLAMPED,
     INGEST_DROPPED,
-    INGEST_EVENTS,
     INGEST_FENCED,
-    INGEST_UPDATES,
     TENANT_EVICTIONS,
 )
 from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.metric_labels import BoundedLabels
-from inferencecache.types import EvictionAlgorithm
 
 QUOTA_REASON: Final = "over_entries"
-
-
-class CountersView(Protocol):
-    """What the index has counted since its start."""
-
-    @property
-    def evictions(self) -> Mapping[tuple[EvictionAlgorithm, str], int]:
-        """Entries removed, by algorithm and by ``cap`` or ``ttl``."""
-        ...
-
-    @property
-    def tenant_evictions(self) -> Mapping[str, int]:
-        """Distinct prefixes removed by quota, by tenant."""
-        ...
-
-    @property
-    def drops(self) -> Mapping[str, int]:
-        """Reported things dropped, by reason."""
-        ...
-
-    @property
-    def updates(self) -> int:
-        """Updates taken in."""
-        ...
-
-    @property
-    def events(self) -> Mapping[str, int]:
-        """Events applied, by type."""
-        ...
-
-    @property
-    def timestamps_clamped(self) -> int:
-        """Timestamps from the future that counted as now."""
-        ...
-
-    @property
-    def fenced_updates(self) -> int:
-        """Updates older than their replica's last ALL_CLEARED."""
-        ...
 
 
 class IndexView(Protocol):
     """What the metrics need of the index."""
 
     @property
-    def counters(self) -> CountersView:
+    def counters(self) -> IndexCounters:
         """What it has counted."""
         ...
 
@@ -101,16 +60,14 @@ class IndexMetrics:
         models = self._model_labels.fold(self._index.prefixes_by_model)
         tenants = self._tenant_labels.fold(counters.tenant_evictions)
         return [
-            Family(INGEST_UPDATES, {(): counters.updates}),
-            Family(INGEST_EVENTS, {(str(kind),): n for kind, n in counters.events.items()}),
-            Family(INGEST_DROPPED, {(str(why),): count for why, count in counters.drops.items()}),
+            Family(INGEST_DROPPED, {(why.value,): count for why, count in counters.drops.items()}),
             Family(INGEST_FENCED, {(): counters.fenced_updates}),
             Family(INGEST_CLAMPED, {(): counters.timestamps_clamped}),
             Family(INDEX_ENTRIES, {(model,): count for model, count in models.items()}),
             Family(INDEX_HELD_ENTRIES, {(): self._index.entries}),
             Family(
                 INDEX_EVICTIONS,
-                {(key[0].value, key[1]): count for key, count in counters.evictions.items()},
+                {(key[0].value, key[1].value): count for key, count in counters.evictions.items()},
             ),
             Family(
                 TENANT_EVICTIONS,

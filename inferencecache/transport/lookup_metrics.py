@@ -32,26 +32,22 @@ class LookupMetrics:
         self._by_label: dict[str, _ModelSeries] = {}
         self._by_model: dict[str, _ModelSeries] = {}
 
-    def lookup_answered(
-        self,
-        model_id: str,
-        reason_code: ReasonCode,
-        hint_used: bool,  # noqa: FBT001 - by position, because every lookup pays for it
-        latency_ns: int,
+    def lookup_finished(
+        self, model_id: str, reason_code: ReasonCode, duration_ns: int, *, hint_used: bool
     ) -> None:
         """Count one lookup.
 
         Args:
             model_id: The model as the client sent it.
             reason_code: Why it was answered as it was.
+            duration_ns: Time it took, in nanoseconds, >= 0.
             hint_used: Whether the answer names a replica.
-            latency_ns: Time it took, in nanoseconds, >= 0.
         """
         series = self._by_model.get(model_id)
         if series is None:
             series = self._series_of(model_id)
         series.calls[reason_code, hint_used] += 1
-        series.durations.observe(latency_ns)
+        series.durations.observe(duration_ns)
 
     def families(self) -> list[Family]:
         """Return a copy of the numbers."""

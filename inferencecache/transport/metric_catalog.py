@@ -76,18 +76,18 @@ HANDLER_ERRORS: Final = MetricSpec(
 INGEST_UPDATES: Final = MetricSpec(
     name="inferencecache_ingest_updates_total",
     kind=MetricKind.COUNTER,
-    help="Updates of replicas' state that reached the index.",
+    help="Updates received over ReportCacheState and applied.",
 )
 INGEST_ENTRIES: Final = MetricSpec(
     name="inferencecache_ingest_entries_total",
     kind=MetricKind.COUNTER,
-    help="Prefix entries received over ReportCacheState; a chain is one.",
+    help="Prefix entries those updates carried.",
 )
 INGEST_EVENTS: Final = MetricSpec(
     name="inferencecache_ingest_events_total",
     kind=MetricKind.COUNTER,
     labels=("type",),
-    help="Events that the index has applied.",
+    help="Events received over PublishEvent, by their type on the wire.",
 )
 INGEST_DROPPED: Final = MetricSpec(
     name="inferencecache_ingest_dropped_total",

@@ -13,6 +13,7 @@ from prometheus_client import (
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from inferencecache.service import FailOpen
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.transport import metric_catalog as catalog
 from inferencecache.transport.index_metrics import IndexMetrics, IndexView
@@ -41,6 +42,7 @@ class ServerMetrics:
             catalog.GRPC_TLS_ENABLED: 0,
         }
         self._plain = {
+            catalog.INGEST_UPDATES: Counts(),
             catalog.INGEST_ENTRIES: Counts(),
         }
         for counts in self._plain.values():
@@ -48,8 +50,9 @@ class ServerMetrics:
         self._labelled = {
             catalog.UNPARSABLE_MESSAGES: Counts(),
             catalog.HANDLER_ERRORS: Counts(),
+            catalog.INGEST_EVENTS: Counts(),
         }
-        self._fail_opens: Mapping[str, int] = {}
+        self._fail_opens: Mapping[FailOpen, int] = {}
         self._durations = {
             spec: Durations(spec.buckets_seconds)
             for spec in (catalog.SWEEP_DURATION, catalog.LOOP_LAG)
@@ -65,9 +68,14 @@ class ServerMetrics:
         """Say whether the server is up."""
         self._gauges[catalog.SERVER_UP] = int(is_up)
 
-    def entries_received(self, entries: int) -> None:
-        """Count the *entries* that one update carried."""
+    def update_received(self, entries: int) -> None:
+        """Count one update and the *entries* it carried."""
+        self._plain[catalog.INGEST_UPDATES].add()
         self._plain[catalog.INGEST_ENTRIES].add(amount=entries)
+
+    def event_received(self, kind: str) -> None:
+        """Count one event; *kind* is its type's name on the wire."""
+        self._labelled[catalog.INGEST_EVENTS].add((kind,))
 
     def message_unparsable(self, method: str) -> None:
         """Count a message to *method* that could not be parsed."""
@@ -77,7 +85,7 @@ class ServerMetrics:
         """Count a call to *method* that ended in an unexpected exception."""
         self._labelled[catalog.HANDLER_ERRORS].add((method,))
 
-    def watch_fail_opens(self, fail_opens: Mapping[str, int]) -> None:
+    def watch_fail_opens(self, fail_opens: Mapping[FailOpen, int]) -> None:
         """Show *fail_opens*, lookups whose input could not be used by cause, from now on."""
         self._fail_opens = fail_opens
 
@@ -96,7 +104,7 @@ class ServerMetrics:
             *self.lookups.families(),
             Family(
                 catalog.LOOKUP_FAIL_OPEN,
-                {(str(cause),): count for cause, count in self._fail_opens.items()},
+                {(cause.value,): count for cause, count in self._fail_opens.items()},
             ),
             *(Family(spec, cell.rows()) for spec, cell in self._labelled.items()),
             *(Family(spec, cell.rows()) for spec, cell in self._plain.items()),
