@@ -1,0 +1,168 @@
+"""The cache plane: everything the transports can ask of it, in one object.
+
+Every call is synchronous and, but for those that end in ``_slices`` or ``_steps``, complete when it
+returns. What works in slices must run to its end; other calls may come between two slices.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from inferencecache.clock import Clock
+from inferencecache.index import CacheState, IndexEvent, PrefixIndex, StateUpdate
+from inferencecache.policy import PolicySnapshot, PolicyStore
+from inferencecache.service.match import Matcher
+from inferencecache.service.resolve import FailOpen, InputResolver
+from inferencecache.service.route import LookupObserver, LookupRoute, RouteParts, RouteSteps
+from inferencecache.service.route_answer import RouteAnswer
+from inferencecache.service.route_request import RouteRequest
+from inferencecache.service.route_trace import RouteTrace
+from inferencecache.service.snapshot_body import snapshot_body
+from inferencecache.service.tokenizer import Tokenizer
+from inferencecache.settings.lookup import LookupSettings
+from inferencecache.settings.ranking import RankingSettings
+from inferencecache.types import PROBE_TENANT_ID, ReasonCode
+
+
+class IgnoreLookups:
+    """An observer for those who count nothing."""
+
+    def lookup_finished(
+        self, model_id: str, reason_code: ReasonCode, duration_ns: int, *, hint_used: bool
+    ) -> None:
+        """Take no note."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaneParts:
+    """What a cache plane is made of.
+
+    Attributes:
+        index: The prefix index.
+        policies: Each tenant's policy; the index asks the same one.
+        clock: Time of day and monotonic time.
+        lookup: Settings of LookupRoute's input.
+        ranking: The ranker's knobs.
+        observer: Told about each lookup once.
+        tokenizer: For prompt texts; without one they fail open.
+    """
+
+    index: PrefixIndex
+    policies: PolicyStore
+    clock: Clock
+    lookup: LookupSettings = field(default_factory=LookupSettings)
+    ranking: RankingSettings = field(default_factory=RankingSettings)
+    observer: LookupObserver = field(default_factory=IgnoreLookups)
+    tokenizer: Tokenizer | None = None
+
+
+class CachePlane:
+    """Takes reports and events, answers lookups and shows its state.
+
+    Args:
+        parts: Its collaborators.
+    """
+
+    __slots__ = ("_route", "clock", "index", "observer", "policies")
+
+    def __init__(self, parts: PlaneParts) -> None:
+        self.index = parts.index
+        self.policies = parts.policies
+        self.clock = parts.clock
+        self.observer = parts.observer
+        self._route = LookupRoute(
+            RouteParts(
+                matcher=Matcher(parts.index, parts.ranking),
+                resolver=InputResolver(parts.lookup, parts.clock, parts.tokenizer),
+                policies=parts.policies,
+                clock=parts.clock,
+                observer=parts.observer,
+                tokenize_timeout_ns=parts.lookup.tokenize_timeout_ns,
+            )
+        )
+
+    @property
+    def fail_opens(self) -> dict[FailOpen, int]:
+        """Lookups whose input could not be used, by reason."""
+        return self._route.fail_opens
+
+    def lookup_route_steps(
+        self,
+        request: RouteRequest,
+        deadline_ns: int | None = None,
+        trace: RouteTrace | None = None,
+    ) -> RouteSteps:
+        """Answer *request* in slices.
+
+        Args:
+            request: The question.
+            deadline_ns: Monotonic time by which the caller wants the answer, or None.
+            trace: Filled with the reasons when given.
+        """
+        return self._route.steps(request, deadline_ns, trace)
+
+    def lookup_route(
+        self,
+        request: RouteRequest,
+        deadline_ns: int | None = None,
+        trace: RouteTrace | None = None,
+    ) -> RouteAnswer:
+        """Answer *request* at once; a prompt whose tokens would have to be waited for times out.
+
+        Args:
+            request: The question.
+            deadline_ns: Monotonic time by which the caller wants the answer, or None.
+            trace: Filled with the reasons when given.
+        """
+        steps = self._route.steps(request, deadline_ns, trace)
+        try:
+            while next(steps) is None:
+                pass
+            steps.send(True)  # noqa: FBT003 - there is nobody to wait
+        except StopIteration as finished:
+            answer: RouteAnswer = finished.value
+            return answer
+        raise AssertionError("a lookup that is told to give up ends")
+
+    def report(self, update: StateUpdate) -> None:
+        """Apply *update* whole, then quota and cap; updates of the reserved tenant are skipped."""
+        if update.tenant_id != PROBE_TENANT_ID:
+            self.index.report(update, self.clock.now_ns())
+
+    def report_slices(self, update: StateUpdate) -> Iterator[None]:
+        """Apply *update* like :meth:`report`, giving way between bounded slices."""
+        if update.tenant_id == PROBE_TENANT_ID:
+            return iter(())
+        return self.index.report_slices(update, self.clock.now_ns())
+
+    def publish(self, event: IndexEvent) -> None:
+        """Apply *event*; events of the reserved tenant are skipped."""
+        if event.tenant_id != PROBE_TENANT_ID:
+            self.index.apply(event, self.clock.now_ns())
+
+    def cache_state(self, tenant_id: str, model_id: str) -> CacheState:
+        """Return what is known of one (tenant, model); both are literal, empty included."""
+        if tenant_id == PROBE_TENANT_ID:
+            return CacheState(replicas=(), total_prefixes=0)
+        return self.index.cache_state(tenant_id, model_id)
+
+    def snapshot_body(self) -> str:
+        """Return the JSON body of ``/snapshot``."""
+        return snapshot_body(self.index.snapshot())
+
+    def sweep(self) -> None:
+        """Remove everything that has outlived its TTL."""
+        self.index.sweep(self.clock.now_ns())
+
+    def sweep_slices(self) -> Iterator[None]:
+        """Remove what :meth:`sweep` does, giving way between bounded slices."""
+        return self.index.sweep_slices(self.clock.now_ns())
+
+    def reclaim_slices(self) -> Iterator[None]:
+        """Reclaim what cleared replicas held, giving way between bounded slices."""
+        if not self.index.has_pending_reclaim:
+            return iter(())
+        return self.index.reclaim_slices()
+
+    def set_policy(self, snapshot: PolicySnapshot) -> None:
+        """Replace every policy and quota by those of *snapshot*."""
+        self.policies.replace(snapshot)

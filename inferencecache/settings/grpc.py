@@ -1,0 +1,92 @@
+"""Settings of the gRPC listener."""
+
+from dataclasses import dataclass
+
+from inferencecache.clock import NS_PER_S
+from inferencecache.settings.knob import KnobKind, knob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrpcSettings:
+    """Where the service listens, what it accepts and how it tells dead peers from idle ones."""
+
+    bind_address: str = knob(
+        ":9090",
+        flag="grpc-bind-address",
+        kind=KnobKind.ADDRESS,
+        help="Where the gRPC services listen.",
+    )
+    receive_bytes_max: int = knob(
+        16 * 1_024 * 1_024,
+        flag="grpc-max-receive-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=1_024,
+        maximum=2**31 - 1,
+        help="Largest message a client may send; a larger one ends in RESOURCE_EXHAUSTED.",
+    )
+    streams_max: int = knob(
+        1_000,
+        flag="grpc-max-concurrent-streams",
+        kind=KnobKind.INTEGER,
+        unit="calls per connection",
+        minimum=1,
+        maximum=2**31 - 1,
+        help="Calls one connection may have open; further ones wait at the client.",
+    )
+    keepalive_time_ns: int = knob(
+        60 * NS_PER_S,
+        flag="grpc-keepalive-time",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_S,
+        help="Silence of a peer after which the server pings it.",
+    )
+    keepalive_timeout_ns: int = knob(
+        20 * NS_PER_S,
+        flag="grpc-keepalive-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=1_000_000,
+        help="Wait for the answer to a ping before the connection and its streams are freed.",
+    )
+    ping_interval_min_ns: int = knob(
+        NS_PER_S,
+        flag="grpc-min-ping-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Clients may ping this often; only more frequent pings count against the limit.",
+    )
+    ping_strikes_max: int = knob(
+        0,
+        flag="grpc-max-ping-strikes",
+        kind=KnobKind.INTEGER,
+        unit="pings",
+        minimum=0,
+        maximum=1_000,
+        help="Too frequent pings before a connection is closed; 0 never closes one for that.",
+    )
+    compression: str = knob(
+        "none",
+        flag="grpc-compression",
+        kind=KnobKind.TEXT,
+        choices=("none", "deflate", "gzip"),
+        help="Compression of answers, used only towards clients that accept it.",
+    )
+    ingest_slice_entries: int = knob(
+        1_024,
+        flag="ingest-slice-entries",
+        kind=KnobKind.INTEGER,
+        unit="prefix entries",
+        minimum=1,
+        help="Entries of one update read before the event loop gets its turn.",
+    )
+    failure_log_interval_ns: int = knob(
+        60 * NS_PER_S,
+        flag="grpc-failure-log-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Unexpected failures of one method are logged at most this often.",
+    )

@@ -1,0 +1,61 @@
+"""Settings of LookupRoute's input: what may be asked and how much work one question may cause."""
+
+from dataclasses import dataclass
+
+from inferencecache.clock import NS_PER_S
+from inferencecache.settings.knob import KnobKind, knob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupSettings:
+    """How token ids and prompt texts become a chain of block hashes."""
+
+    block_size_tokens: int = knob(
+        16,
+        flag="engine-block-size",
+        kind=KnobKind.INTEGER,
+        unit="tokens",
+        minimum=1,
+        maximum=1_048_576,
+        help="Tokens per KV block of the engines; token ids are cut into blocks of this size.",
+    )
+    token_ids_max: int = knob(
+        1_048_576,
+        flag="max-lookup-tokens",
+        kind=KnobKind.INTEGER,
+        unit="tokens",
+        minimum=1,
+        help="Most token ids one lookup may carry or its prompt may become; more fails open.",
+    )
+    prompt_text_bytes_max: int = knob(
+        1_048_576,
+        flag="max-prompt-text-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes of UTF-8",
+        minimum=1,
+        help="Longest prompt_text that is tokenized; a longer one fails open.",
+    )
+    tokenizations_max: int = knob(
+        64,
+        flag="max-concurrent-tokenizations",
+        kind=KnobKind.INTEGER,
+        unit="prompts",
+        minimum=1,
+        help="Prompts tokenized at one time, abandoned ones included; one more fails open.",
+    )
+    tokenize_timeout_ns: int = knob(
+        5 * NS_PER_S,
+        flag="tokenize-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=1_000_000,
+        help="Time for a lookup with prompt_text when neither caller nor policy sets any.",
+    )
+    slice_blocks: int = knob(
+        1_024,
+        flag="fingerprint-slice-blocks",
+        kind=KnobKind.INTEGER,
+        unit="blocks",
+        minimum=1,
+        help="Blocks of a prompt hashed before a lookup gives the event loop back.",
+    )

@@ -1,0 +1,120 @@
+"""Where exceptions end: nothing of ours reaches a peer as INTERNAL or UNKNOWN.
+
+One of the places that may catch everything. What was raised on purpose becomes its status; anything
+else is counted, logged now and then without a word of the request, and answered UNAVAILABLE.
+"""
+
+from typing import Any, NoReturn, Protocol
+
+import grpc
+
+from inferencecache.clock import Clock
+from inferencecache.transport.status import UNEXPECTED, status_of
+from inferencecache.transport.structured_log import EventLog
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class RpcObserver(Protocol):
+    """Told what the gRPC service received and what went wrong with it."""
+
+    def update_received(self, entries: int) -> None:
+        """Take note of one applied update and the entries it carried."""
+        ...
+
+    def event_received(self, kind: str) -> None:
+        """Take note of one event; *kind* is its type's name on the wire."""
+        ...
+
+    def message_unparsable(self, method: str) -> None:
+        """Take note of a message that did not parse."""
+        ...
+
+    def handler_failed(self, method: str) -> None:
+        """Take note of an unexpected exception."""
+        ...
+
+
+class FailureLog:
+    """Counts unexpected exceptions and logs the first of each method and interval.
+
+    Args:
+        observer: Counts every one.
+        log: Gets a line now and then.
+        clock: Measures the interval.
+        interval_ns: Shortest time between two lines of one method, in nanoseconds.
+    """
+
+    def __init__(
+        self, observer: RpcObserver, log: EventLog, clock: Clock, interval_ns: int
+    ) -> None:
+        self._observer = observer
+        self._log = log
+        self._clock = clock
+        self._interval_ns = interval_ns
+        self._next_line_ns: dict[str, int] = {}
+        self._unlogged: dict[str, int] = {}
+
+    def failed(self, method: str, error: Exception) -> None:
+        """Record that *method* raised *error*; its message is not logged, it may quote input.
+
+        Args:
+            method: Name of the RPC.
+            error: What it raised.
+        """
+        self._observer.handler_failed(method)
+        now_ns = self._clock.monotonic_ns()
+        if now_ns < self._next_line_ns.get(method, now_ns):
+            self._unlogged[method] = self._unlogged.get(method, 0) + 1
+            return
+        self._next_line_ns[method] = now_ns + self._interval_ns
+        self._log.error(
+            "grpc_handler_failed",
+            method=method,
+            error=type(error).__name__,
+            where=_where(error),
+            unlogged=self._unlogged.pop(method, 0),
+        )
+
+
+class Boundary:
+    """Turns what a handler raises, or could not be given, into a status.
+
+    Args:
+        observer: Counts messages that did not parse.
+        failures: Records unexpected exceptions.
+    """
+
+    def __init__(self, observer: RpcObserver, failures: FailureLog) -> None:
+        self._observer = observer
+        self._failures = failures
+
+    async def refuse_unparsable(self, method: str, context: Context) -> NoReturn:
+        """End the call with INVALID_ARGUMENT: its request was no valid message."""
+        self._observer.message_unparsable(method)
+        await context.abort(
+            grpc.StatusCode.INVALID_ARGUMENT, f"{method}: the request is not a valid message"
+        )
+
+    async def refuse(
+        self,
+        method: str,
+        context: Context,
+        error: Exception,
+    ) -> NoReturn:
+        """End the call with the status of *error*."""
+        status = status_of(error)
+        if status is not None:
+            await context.abort(status, f"{method}: {error}")
+        self._failures.failed(method, error)
+        await context.abort(UNEXPECTED, f"{method}: the server failed; try again")
+
+
+def _where(error: Exception) -> str:
+    """Return file and line at which *error* was raised."""
+    trace = error.__traceback__
+    if trace is None:
+        return "unknown"
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}"

@@ -1,0 +1,154 @@
+"""The InferenceCache service: one thin method per RPC, named after it in snake case."""
+
+from collections.abc import AsyncIterable, AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import grpc
+
+from inferencecache.clock import NS_PER_S
+from inferencecache.service import CachePlane
+from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
+from inferencecache.transport.convert_lookup import route_request, route_response
+from inferencecache.transport.convert_report import update_steps
+from inferencecache.transport.convert_state import event_type_name, index_event, state_response
+from inferencecache.transport.drive import Completer, drive, drive_lookup
+from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
+from inferencecache.types import ReasonCode
+from inferencecache.v1alpha1 import inferencecache_pb2 as pb
+
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["InferenceCache"]
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerParts:
+    """What the handler works with.
+
+    Attributes:
+        plane: The cache plane.
+        observer: Counts what arrives and what goes wrong.
+        failures: Records unexpected exceptions.
+        ingest_slice_entries: Entries of an update read before the loop gets its turn.
+    """
+
+    plane: CachePlane
+    observer: RpcObserver
+    failures: FailureLog
+    ingest_slice_entries: int
+
+
+class CacheHandler:
+    """Answers the service's RPCs: convert, call the plane, convert back.
+
+    LookupRoute guards itself, because its callers must never see an error; the others run inside
+    the boundary.
+
+    Args:
+        parts: Its collaborators.
+    """
+
+    def __init__(self, parts: HandlerParts) -> None:
+        self._plane = parts.plane
+        self._observer = parts.observer
+        self._failures = parts.failures
+        self._slice_entries = parts.ingest_slice_entries
+        self._completer = Completer()
+
+    async def lookup_route(
+        self, request: pb.LookupRouteRequest | None, context: Context
+    ) -> pb.LookupRouteResponse:
+        """Answer which replicas are warm; whatever happens, without an error."""
+        if request is None:
+            self._observer.message_unparsable("LookupRoute")
+            return self._no_hint("")
+        try:
+            return await self._lookup(request, context)
+        except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
+            failure = error
+        self._failures.failed("LookupRoute", failure)
+        return self._no_hint(request.model_id)
+
+    async def report_cache_state(
+        self, request_iterator: AsyncIterable[pb.CacheStateUpdate | None], _context: Context
+    ) -> pb.Ack:
+        """Apply each update of the stream before the next is read."""
+        async for message in request_iterator:
+            if message is None:
+                self._observer.message_unparsable("ReportCacheState")
+            else:
+                await self._apply(message)
+        # A stream that was reset ends like one that was closed; what it brought stays, and the
+        # acknowledgement goes nowhere.
+        return pb.Ack(accepted=True)
+
+    async def publish_event(self, request: pb.CacheEvent, _context: Context) -> pb.Ack:
+        """Apply one event; one that means nothing here is acknowledged all the same."""
+        self._observer.event_received(event_type_name(request))
+        event = index_event(request)
+        if event is not None:
+            self._plane.publish(event)
+            self._completer.run_behind(self._plane.reclaim_slices)
+        return pb.Ack(accepted=True)
+
+    async def get_cache_state(
+        self, request: pb.GetCacheStateRequest, _context: Context
+    ) -> pb.GetCacheStateResponse:
+        """Show what is known of one (tenant, model)."""
+        return state_response(self._plane.cache_state(request.tenant_id, request.model_id))
+
+    async def lookup_pd_route(
+        self, _request: pb.LookupPDRouteRequest, _context: Context
+    ) -> pb.LookupPDRouteResponse:
+        """Answer that nothing is known about splitting prefill and decode."""
+        return pb.LookupPDRouteResponse(reason_code=ReasonCode.NO_HINT)
+
+    async def render_template(
+        self, _request: pb.RenderTemplateRequest, _context: Context
+    ) -> pb.RenderTemplateResponse:
+        """Answer that there is no such template: there are none."""
+        return pb.RenderTemplateResponse(reason_code="TEMPLATE_NOT_FOUND")
+
+    def stream_cache_events(
+        self, _request: pb.StreamEventsRequest, _context: Context
+    ) -> AsyncIterator[pb.CacheEvent]:
+        """Refuse: this server keeps no stream of events."""
+        raise NotImplementedError("this server does not stream events")
+
+    def stream_metrics(
+        self, _request: pb.StreamMetricsRequest, _context: Context
+    ) -> AsyncIterator[pb.Metric]:
+        """Refuse: metrics are scraped over HTTP."""
+        raise NotImplementedError("this server does not stream metrics; scrape /metrics")
+
+    async def finish(self) -> None:
+        """Wait until every update that has begun is applied."""
+        await self._completer.finish()
+
+    async def _lookup(
+        self, request: pb.LookupRouteRequest, context: Context
+    ) -> pb.LookupRouteResponse:
+        steps = self._plane.lookup_route_steps(route_request(request), self._deadline(context))
+        return route_response(await drive_lookup(steps))
+
+    async def _apply(self, message: pb.CacheStateUpdate) -> None:
+        update = await drive(update_steps(message, self._slice_entries))
+        await self._completer.run(self._plane.report_slices(update))
+        self._observer.update_received(update.entries)
+
+    def _deadline(self, context: Context) -> int | None:
+        """Return the monotonic time at which the caller stops waiting, or None."""
+        remaining_s = context.time_remaining()
+        if remaining_s is None:
+            return None
+        return self._plane.clock.monotonic_ns() + int(remaining_s * NS_PER_S)
+
+    def _no_hint(self, model_id: str) -> pb.LookupRouteResponse:
+        self._plane.observer.lookup_finished(model_id, ReasonCode.NO_HINT, 0, hint_used=False)
+        return pb.LookupRouteResponse(reason_code=ReasonCode.NO_HINT)
+
+
+def cache_rpc_handlers(handler: CacheHandler, boundary: Boundary) -> dict[str, RpcHandler]:
+    """Return the handlers of the InferenceCache service."""
+    return rpc_handlers(SERVICE, handler, boundary, unguarded={"LookupRoute"})

@@ -1,0 +1,45 @@
+"""LookupRoute between protobuf and the service's values."""
+
+from inferencecache.service import RouteAnswer, RouteRequest
+from inferencecache.v1alpha1 import inferencecache_pb2 as pb
+
+
+def route_request(message: pb.LookupRouteRequest) -> RouteRequest:
+    """Return what *message* asks.
+
+    The token ids stay in the message's own sequence: there may be a million of them, and they are
+    taken slice by slice.
+    """
+    return RouteRequest(
+        model_id=message.model_id,
+        tenant_id=message.tenant_id,
+        hash_scheme=message.hash_scheme,
+        adapter_id=message.adapter_id,
+        prefix_hash=message.prefix_hash,
+        prefix_token_count=message.prefix_token_count,
+        block_hashes=message.block_hashes[:],
+        block_token_counts=message.block_token_counts[:],
+        token_ids=message.token_ids,
+        prompt_text=message.prompt_text,
+        ttft_ms=message.slo.ttft_ms,
+    )
+
+
+def route_response(answer: RouteAnswer) -> pb.LookupRouteResponse:
+    """Return *answer* as a message."""
+    message = pb.LookupRouteResponse(
+        reason_code=answer.reason_code,
+        lookup_latency_us=answer.lookup_latency_us,
+        adapter_id=answer.adapter_id,
+        token_ids=answer.token_ids or None,
+    )
+    add = message.replica_scores.add
+    for replica_id, score, matched_tokens, probability, tier, _ in answer.replicas:
+        add(
+            replica_id=replica_id,
+            score=score,
+            matched_tokens=matched_tokens,
+            estimated_cache_hit_prob=probability,
+            tier=tier,
+        )
+    return message

@@ -1,0 +1,78 @@
+"""Run the core's sliced work on the event loop, giving it back between slices."""
+
+import asyncio
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from typing import TypeVar
+
+from inferencecache.service import RouteAnswer, RouteSteps
+
+ResultT = TypeVar("ResultT")
+
+
+async def drive_lookup(steps: RouteSteps) -> RouteAnswer:
+    """Return the answer of a lookup; a caller that goes away in between counts as a timeout."""
+    while True:
+        try:
+            pause = next(steps)
+        except StopIteration as finished:
+            answer: RouteAnswer = finished.value
+            return answer
+        try:
+            if pause is None:
+                await asyncio.sleep(0)
+            else:
+                await pause.work.wait(pause.timeout_ns)
+        except asyncio.CancelledError:
+            with suppress(StopIteration):
+                steps.send(True)  # noqa: FBT003 - the generator's protocol
+            raise
+
+
+async def drive(steps: Generator[None, None, ResultT]) -> ResultT:
+    """Return the result of *steps*; may be abandoned between two of them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as finished:
+            result: ResultT = finished.value
+            return result
+        await asyncio.sleep(0)
+
+
+class Completer:
+    """Runs sliced changes to their end, even if whoever asked for them goes away."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
+        self._behind: asyncio.Task[None] | None = None
+
+    async def run(self, slices: Iterator[None]) -> None:
+        """Run *slices*; what needs only one runs at once."""
+        for _ in slices:
+            await asyncio.shield(self._start(slices))
+
+    def run_behind(self, make_slices: Callable[[], Iterator[None]]) -> None:
+        """Run the slices in the background; one such run at a time is enough."""
+        if self._behind is None or self._behind.done():
+            slices = make_slices()
+            for _ in slices:
+                self._behind = self._start(slices)
+                return
+
+    async def finish(self) -> None:
+        """Wait for everything still running."""
+        while self._running:
+            await asyncio.wait(set(self._running))
+
+    def _start(self, slices: Iterator[None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(_exhaust(slices))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+
+async def _exhaust(slices: Iterator[None]) -> None:
+    await asyncio.sleep(0)
+    for _ in slices:
+        await asyncio.sleep(0)

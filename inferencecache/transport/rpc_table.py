@@ -1,0 +1,122 @@
+"""From a service's descriptor to the handlers a server needs; no method can be forgotten.
+
+Rules of this file: the descriptor says which methods there are and of which kind; a handler object
+has one coroutine function per method, or an async iterator for a stream of answers, named after it
+in snake case; every method but those that guard themselves runs inside the boundary.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import Any, Final, TypeAlias
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from inferencecache.transport.boundary import Boundary
+from inferencecache.transport.deserialize import lenient
+
+RpcHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+"""What a server needs of one method."""
+
+Behaviour = Callable[..., Any]
+"""A method of a handler, as the library calls it: with a request or an iterator, and a context."""
+
+
+_WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def attribute_of(method_name: str) -> str:
+    """Return the name a handler gives to an RPC.
+
+    >>> attribute_of("LookupPDRoute")
+    'lookup_pd_route'
+    """
+    return _WORD_START.sub("_", method_name).lower()
+
+
+def rpc_handlers(
+    service: ServiceDescriptor,
+    handler: object,
+    boundary: Boundary,
+    unguarded: Collection[str] = (),
+) -> dict[str, RpcHandler]:
+    """Return a handler per method of *service*.
+
+    Args:
+        service: Descriptor of the service.
+        handler: Has an attribute per method, see :func:`attribute_of`.
+        boundary: Where exceptions and messages that do not parse end.
+        unguarded: Methods that never raise and take None for a message that did not parse.
+
+    Raises:
+        AttributeError: *handler* lacks a method.
+    """
+    handlers = {}
+    for method in service.methods:
+        behaviour = getattr(handler, attribute_of(method.name))
+        if method.name not in unguarded:
+            behaviour = _guard(method, behaviour, boundary)
+        handlers[method.name] = _rpc_handler(method, behaviour)
+    return handlers
+
+
+def _rpc_handler(method: MethodDescriptor, behaviour: Behaviour) -> RpcHandler:
+    make = _MAKERS[method.client_streaming, method.server_streaming]
+    return make(
+        behaviour,
+        request_deserializer=lenient(GetMessageClass(method.input_type)),
+        response_serializer=_serialize,
+    )
+
+
+def _serialize(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+def _guard(method: MethodDescriptor, behaviour: Behaviour, boundary: Boundary) -> Behaviour:
+    if method.server_streaming:
+        return _guard_stream(method.name, behaviour, boundary)
+    return _guard_unary(method.name, behaviour, boundary)
+
+
+def _guard_unary(name: str, behaviour: Behaviour, boundary: Boundary) -> Behaviour:
+    async def guarded(request: object, context: Any) -> object:  # noqa: ANN401 - the library's own
+        if request is None:
+            await boundary.refuse_unparsable(name, context)
+        try:
+            return await behaviour(request, context)
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the gRPC boundary
+            failure = error
+        return await boundary.refuse(name, context, failure)
+
+    return guarded
+
+
+def _guard_stream(name: str, behaviour: Behaviour, boundary: Boundary) -> Behaviour:
+    async def guarded(request: object, context: Any) -> AsyncIterator[object]:  # noqa: ANN401 - the library's own
+        if request is None:
+            await boundary.refuse_unparsable(name, context)
+        try:
+            async for message in behaviour(request, context):
+                yield message
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the gRPC boundary
+            failure = error
+        else:
+            return
+        await boundary.refuse(name, context, failure)
+
+    return guarded
+
+
+_MAKERS: Final[dict[tuple[bool, bool], Callable[..., RpcHandler]]] = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, False): grpc.stream_unary_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}

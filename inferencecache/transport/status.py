@@ -1,0 +1,32 @@
+"""The one table from exceptions to gRPC statuses."""
+
+from typing import Final
+
+import grpc
+
+from inferencecache.errors import (
+    ConfigError,
+    InferenceCacheError,
+    InvalidRequestError,
+    MalformedEventError,
+)
+
+STATUS_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
+    InvalidRequestError: grpc.StatusCode.INVALID_ARGUMENT,
+    MalformedEventError: grpc.StatusCode.INVALID_ARGUMENT,
+    ConfigError: grpc.StatusCode.FAILED_PRECONDITION,
+    NotImplementedError: grpc.StatusCode.UNIMPLEMENTED,
+}
+"""Exceptions raised on purpose; their message goes to the caller."""
+
+UNEXPECTED: Final = grpc.StatusCode.UNAVAILABLE
+"""Everything else: the caller may try again, and is told nothing of our insides."""
+
+
+def status_of(error: Exception) -> grpc.StatusCode | None:
+    """Return the status of an error raised on purpose, or None for a failure of ours."""
+    if isinstance(error, (InferenceCacheError, NotImplementedError)):
+        for kind in type(error).__mro__:
+            if kind in STATUS_OF:
+                return STATUS_OF[kind]
+    return None
