@@ -1,7 +1,8 @@
 """The library a gateway embeds: hints that can cost nothing but a hint.
 
-By verb: ask with :class:`CacheClient`, :class:`AsyncCacheClient` or, without a server,
-:class:`InProcessClient`; read a :class:`LookupResult`; report with :class:`Reporter`.
+By verb: ask with :class:`CacheClient` or :class:`AsyncCacheClient`; read a :class:`LookupResult`;
+report with their ``reporter()``. The same without a server is in
+:mod:`inferencecache.client.in_process`, apart because it brings the whole index with it.
 ``docs/sdk.md`` explains the contract behind it.
 """
 

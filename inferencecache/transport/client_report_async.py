@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Iterable
 from itertools import islice
 from typing import Any, Never, TypeVar
 
+import grpc
 import grpc.aio
 
 from inferencecache.clock import NS_PER_S
@@ -89,7 +90,13 @@ class AsyncReportLine:
     async def _write(self, message: pb.CacheStateUpdate) -> None:
         if self._call is None:
             self._call = self._stub.ReportCacheState()
-        await self._call.write(message)
+        try:
+            await self._call.write(message)
+        except grpc.aio.AioRpcError as error:
+            # A failed write hides the status of the stream behind an INTERNAL of the library's own.
+            if error.code() is not grpc.StatusCode.INTERNAL:
+                raise
+            self._raise("STREAM_BROKEN", "the stream ended while a report was written to it")
 
     async def _finish(self, call: _Stream) -> pb.Ack:
         if call.done():

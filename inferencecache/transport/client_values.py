@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from inferencecache import fingerprint
 from inferencecache.errors import InferenceCacheError
@@ -210,6 +210,9 @@ class Removal(NamedTuple):
     timestamp_ns: int = 0
 
 
+_GONE: Final = frozenset({"UNAVAILABLE", "STREAM_BROKEN", "ENDED_EARLY"})
+
+
 class DeliveryError(InferenceCacheError):
     """Reports may not have reached the server.
 
@@ -225,7 +228,7 @@ class DeliveryError(InferenceCacheError):
         self.status = status
         self.detail = " ".join(detail.split())
         self.unconfirmed = unconfirmed
-        gone = "is gone" if status == "UNAVAILABLE" else "did not take the report"
+        gone = "is gone" if status in _GONE else "did not take the report"
         super().__init__(
             f"cache server at {target} {gone}: {status}: {self.detail} ({unconfirmed} unconfirmed)"
         )

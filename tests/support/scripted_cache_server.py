@@ -57,6 +57,7 @@ class ScriptedServer(InferenceCacheServicer):
         self.log: list[str] = []
         self.ack = pb.Ack(accepted=True)
         self.acks_after: int | None = None
+        self.on_report: Callable[[Any, Any], Awaitable[pb.Ack]] | None = None
         self.event_status: grpc.StatusCode | None = None
         self.entered = asyncio.Event()
         self.released = asyncio.Event()
@@ -87,6 +88,8 @@ class ScriptedServer(InferenceCacheServicer):
 
     async def ReportCacheState(self, request_iterator: Any, context: Any) -> pb.Ack:
         """Note each update; with :attr:`acks_after` set, end after so many."""
+        if self.on_report is not None:
+            return await self.on_report(request_iterator, context)
         self.log.append("open")
         taken = 0
         async for update in request_iterator:
