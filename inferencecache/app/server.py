@@ -13,7 +13,7 @@ from inferencecache.policy import PolicyStore
 from inferencecache.service import CachePlane, PlaneParts
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.server import ServerSettings
-from inferencecache.transport.grpc_server import GrpcListener
+from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
 from inferencecache.transport.http_public import PublicListener, PublicView
 from inferencecache.transport.prometheus import ServerMetrics
 from inferencecache.transport.structured_log import EventLog, StructuredLog
@@ -69,7 +69,11 @@ class Server:
         self._upkeep = Upkeep(
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
         )
-        self._grpc = GrpcListener(settings.grpc, self.plane, self.metrics, self._log)
+        self._grpc = GrpcListener(
+            GrpcParts(
+                plane=self.plane, observer=self.metrics, log=self._log, settings=settings.grpc
+            )
+        )
         self._http = PublicListener(settings.http, self._view(), self._log)
         self._tasks: list[asyncio.Task[None]] = []
         self._addresses: Addresses | None = None

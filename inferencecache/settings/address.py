@@ -7,7 +7,7 @@ from typing import Final, Self
 ADDRESS_FORM: Final = "an address such as :9090, 127.0.0.1:9090 or [::1]:0"
 
 _FORM: Final = re.compile(
-    r"(?:\[(?P<ipv6>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[\w.-]*)):(?P<port>\d{1,5})"
+    r"(?:\[(?P<ipv6>[\w:.%]+)\]|(?P<host>[\w.-]*)):(?P<port>\d{1,5})", re.ASCII
 )
 _PORT_MAX: Final = 65_535
 
