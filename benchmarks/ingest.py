@@ -10,8 +10,6 @@ import statistics
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from inferencecache.transport.convert import state_update
-
 from benchmarks.measure import each_us, require
 from benchmarks.naive import NaiveIndex
 from benchmarks.options import Options
@@ -31,6 +29,8 @@ from benchmarks.workload import (
     new_index,
 )
 from inferencecache.index import PrefixIndex
+from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.transport.convert_report import update_steps
 from inferencecache.v1alpha1.inferencecache_pb2 import CACHE_TIER_T1, CacheStateUpdate
 
 REPLICA = "replica-0"
@@ -111,7 +111,12 @@ def _parse(data: bytes) -> CacheStateUpdate:
 
 
 def _store(index: PrefixIndex, message: CacheStateUpdate, now_ns: int) -> None:
-    index.report(state_update(message), now_ns)
+    steps = update_steps(message, GrpcSettings().ingest_slice_entries)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        index.report(done.value, now_ns)
 
 
 def _naive_store(naive: NaiveIndex, message: CacheStateUpdate, now_ns: int) -> None:

@@ -1,0 +1,65 @@
+"""The server under test: the real listener with the real plane, and an empty handler beside it.
+
+Like ``inferencecache serve`` with default settings, on uvloop and a free loopback port, without
+the HTTP pages. The empty handler takes the same bytes, parses nothing and answers nothing: the
+difference between the two is what a lookup costs above gRPC itself. Prints its address.
+"""
+
+import asyncio
+
+import grpc
+import uvloop
+
+from benchmarks.messages import EMPTY_SERVICE
+from inferencecache.app.upkeep import Upkeep
+from inferencecache.index import PrefixIndex
+from inferencecache.policy import PolicyStore
+from inferencecache.service import CachePlane, PlaneParts
+from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.settings.server import ServerSettings
+from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
+from inferencecache.transport.prometheus import ServerMetrics
+from inferencecache.transport.structured_log import StructuredLog
+from inferencecache.transport.system_clock import SystemClock
+
+
+async def empty(request: bytes, context: object) -> bytes:  # noqa: ARG001 - a handler's shape
+    """Answer nothing."""
+    return b""
+
+
+async def serve() -> None:
+    """Serve until the process is terminated."""
+    settings = ServerSettings(grpc=GrpcSettings(bind_address="127.0.0.1:0"))
+    clock = SystemClock()
+    policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
+    index = PrefixIndex(settings.index, policies)
+    metrics = ServerMetrics(settings.metrics, index)
+    plane = CachePlane(
+        PlaneParts(
+            index=index,
+            policies=policies,
+            clock=clock,
+            lookup=settings.lookup,
+            ranking=settings.ranking,
+            observer=metrics.lookups,
+        )
+    )
+    handlers = {"Call": grpc.unary_unary_rpc_method_handler(empty)}
+    listener = GrpcListener(
+        GrpcParts(
+            plane=plane,
+            observer=metrics,
+            log=StructuredLog(),
+            settings=settings.grpc,
+            services={EMPTY_SERVICE: handlers},
+        )
+    )
+    upkeep = Upkeep(settings=settings, plane=plane, metrics=metrics, clock=clock)
+    address = await listener.start()
+    print(address, flush=True)
+    await asyncio.gather(*upkeep.tasks().values())
+
+
+if __name__ == "__main__":
+    uvloop.run(serve())
