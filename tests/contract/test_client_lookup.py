@@ -1,12 +1,11 @@
 """Both clients over a real socket, against servers that answer oddly or not at all."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator
 
 import grpc
 import pytest
-from both_clients import DRIVERS
+from both_clients import DRIVERS, Driven, Open
 from scripted_cache_server import (
     ScriptedServer,
     abort,
@@ -36,15 +35,13 @@ QUERY = LookupQuery(
 PATIENT = 10_000
 """Milliseconds; the answer is there long before."""
 
-Open = Callable[..., Any]
-
 
 @pytest.fixture(params=sorted(DRIVERS))
 async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
     """Return what opens a client of either kind; all are closed at the end."""
     opened = []
 
-    def open_client(target: str, **options: Any) -> Any:
+    def open_client(target: str, **options: object) -> Driven:
         client = DRIVERS[request.param](target, **options)
         opened.append(client)
         return client
@@ -311,10 +308,10 @@ async def test_closing_in_the_middle_fails_open(connect: Open, server: ScriptedS
     ],
 )
 async def test_query_outside_the_wire_fails_open(
-    connect: Open, server: ScriptedServer, changes: dict[str, Any]
+    connect: Open, server: ScriptedServer, changes: dict[str, object]
 ) -> None:
     """A value that the wire cannot carry costs the hint, not the request."""
-    values: dict[str, Any] = {"tenant_id": "t", "model_id": "m", "hash_scheme": "s"}
+    values: dict[str, object] = {"tenant_id": "t", "model_id": "m", "hash_scheme": "s"}
     query = LookupQuery(**(values | changes))
 
     result = await connect(server.target).lookup(query, deadline_ms=PATIENT)
@@ -326,7 +323,7 @@ async def test_query_outside_the_wire_fails_open(
 async def test_undecodable_answer_fails_open(connect: Open) -> None:
     """Bytes that are no answer cost the hint, and nothing is logged as an exception."""
 
-    async def garbage(request: bytes, context: Any) -> bytes:
+    async def garbage(_request: bytes, _context: object) -> bytes:
         return b"\x12\x01\xff"
 
     server = grpc.aio.server()
@@ -354,7 +351,7 @@ async def test_echo_of_a_long_prompt_fits(connect: Open, server: ScriptedServer)
     """A million echoed token ids, more than gRPC takes by default, arrive."""
     count = 2**20
 
-    async def route(request: pb.LookupRouteRequest, context: Any) -> pb.LookupRouteResponse:
+    async def route(_request: object, _context: object) -> pb.LookupRouteResponse:
         tokens = [2**32 - 1] * count
         return pb.LookupRouteResponse(reason_code="NO_HINT", token_ids=tokens)
 

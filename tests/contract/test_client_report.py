@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import grpc
 import pytest
-from both_clients import DRIVERS
+from both_clients import DRIVERS, DrivenReporter
 from scripted_cache_server import ScriptedServer, scripted_server
 
 from inferencecache.client import (
@@ -23,7 +22,7 @@ from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 R1 = ReplicaRef("t", "m", "r1")
 
-Open = Callable[..., Any]
+OpenReporter = Callable[..., DrivenReporter]
 
 
 def holding(*names: str, replica: ReplicaRef = R1) -> CacheUpdate:
@@ -32,12 +31,19 @@ def holding(*names: str, replica: ReplicaRef = R1) -> CacheUpdate:
     return CacheUpdate(replica=replica, hash_scheme="vllm", prefixes=prefixes)
 
 
+async def prove(reporter: DrivenReporter, *updates: CacheUpdate) -> None:
+    """Report and flush."""
+    for update in updates:
+        await reporter.report(update)
+    await reporter.flush()
+
+
 @pytest.fixture(params=sorted(DRIVERS))
-async def report_to(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
+async def report_to(request: pytest.FixtureRequest) -> AsyncIterator[OpenReporter]:
     """Return what opens a reporter of either kind; its client is closed at the end."""
     opened = []
 
-    def open_reporter(target: str, **options: Any) -> Any:
+    def open_reporter(target: str, **options: object) -> DrivenReporter:
         client = DRIVERS[request.param](target, **options)
         opened.append(client)
         return client.reporter()
@@ -55,7 +61,7 @@ async def server() -> AsyncIterator[ScriptedServer]:
 
 
 async def test_reports_share_one_stream_until_flushed(
-    report_to: Open, server: ScriptedServer
+    report_to: OpenReporter, server: ScriptedServer
 ) -> None:
     """Reports travel on one stream in order; flush ends it and gets the Ack."""
     reporter = report_to(server.target)
@@ -70,14 +76,16 @@ async def test_reports_share_one_stream_until_flushed(
     assert server.log == ["open", "report r1 a", "report r1 b", "report r1 c", "ack"]
 
 
-async def test_flush_of_nothing_asks_nothing(report_to: Open, server: ScriptedServer) -> None:
+async def test_flush_of_nothing_asks_nothing(
+    report_to: OpenReporter, server: ScriptedServer
+) -> None:
     """With nothing to prove, flush makes no call."""
     await report_to(server.target).flush()
 
     assert server.log == []
 
 
-async def test_removals_keep_their_place(report_to: Open, server: ScriptedServer) -> None:
+async def test_removals_keep_their_place(report_to: OpenReporter, server: ScriptedServer) -> None:
     """A removal arrives after the reports before it and before the reports after it."""
     reporter = report_to(server.target)
 
@@ -95,7 +103,7 @@ async def test_removals_keep_their_place(report_to: Open, server: ScriptedServer
     ]
 
 
-async def test_many_removals_all_arrive(report_to: Open, server: ScriptedServer) -> None:
+async def test_many_removals_all_arrive(report_to: OpenReporter, server: ScriptedServer) -> None:
     """More removals than may be in flight at once arrive all."""
     names = [f"n{i}" for i in range(25)]
     reporter = report_to(server.target, settings=ClientSettings(events_in_flight_max=4))
@@ -105,7 +113,9 @@ async def test_many_removals_all_arrive(report_to: Open, server: ScriptedServer)
     assert sorted(server.log) == sorted(f"PREFIX_EVICTED r1 {name}" for name in names)
 
 
-async def test_more_reports_than_the_queue_holds(report_to: Open, server: ScriptedServer) -> None:
+async def test_more_reports_than_the_queue_holds(
+    report_to: OpenReporter, server: ScriptedServer
+) -> None:
     """A full queue makes report wait, not fail."""
     reporter = report_to(server.target, settings=ClientSettings(unsent_updates_max=1))
 
@@ -117,13 +127,13 @@ async def test_more_reports_than_the_queue_holds(report_to: Open, server: Script
 
 
 async def test_every_field_of_an_update_arrives(
-    report_to: Open, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    report_to: OpenReporter, server: ScriptedServer
 ) -> None:
     """An update arrives field by field, its time in microseconds."""
     got: list[pb.CacheStateUpdate] = []
 
-    async def keep(request_iterator: Any, context: Any) -> pb.Ack:
-        got.extend([update async for update in request_iterator])
+    async def keep(updates: AsyncIterator[pb.CacheStateUpdate], _context: object) -> pb.Ack:
+        got.extend([update async for update in updates])
         return pb.Ack(accepted=True)
 
     server.on_report = keep
@@ -180,21 +190,22 @@ async def test_every_field_of_an_update_arrives(
     ]
 
 
-async def test_absent_server_is_one_clear_line(report_to: Open, server: ScriptedServer) -> None:
+async def test_absent_server_is_one_clear_line(
+    report_to: OpenReporter, server: ScriptedServer
+) -> None:
     """A report to a server that is not there names the address and the status in one line."""
     await server.kill()
     reporter = report_to(server.target)
 
     with pytest.raises(DeliveryError) as caught:
-        await reporter.report(holding("a"))
-        await reporter.flush()
+        await prove(reporter, holding("a"))
 
     assert str(caught.value).startswith(f"cache server at {server.target} is gone: UNAVAILABLE: ")
     assert "\n" not in str(caught.value)
     assert caught.value.unconfirmed == 1
 
 
-async def test_killed_server_is_noticed(report_to: Open, server: ScriptedServer) -> None:
+async def test_killed_server_is_noticed(report_to: OpenReporter, server: ScriptedServer) -> None:
     """When the server dies under an open stream, the next proof fails and says what is open."""
     reporter = report_to(server.target)
     await reporter.report(holding("a"))
@@ -210,7 +221,7 @@ async def test_killed_server_is_noticed(report_to: Open, server: ScriptedServer)
 
 
 async def test_report_after_death_fails_in_bounded_time(
-    report_to: Open, server: ScriptedServer
+    report_to: OpenReporter, server: ScriptedServer
 ) -> None:
     """Reporting on and on to a dead server ends in an error, also with a full queue."""
     reporter = report_to(server.target, settings=ClientSettings(unsent_updates_max=2))
@@ -219,11 +230,10 @@ async def test_report_after_death_fails_in_bounded_time(
     await server.kill()
 
     with pytest.raises(DeliveryError):
-        for _ in range(1_000):
-            await reporter.report(holding("b"))
+        await prove(reporter, *[holding("b")] * 1_000)
 
 
-async def test_reporter_recovers(report_to: Open, server: ScriptedServer) -> None:
+async def test_reporter_recovers(report_to: OpenReporter, server: ScriptedServer) -> None:
     """After an error the next report opens a new stream, to the server's successor too."""
     settings = ClientSettings(reconnect_initial_ns=10_000_000, reconnect_max_ns=100_000_000)
     reporter = report_to(server.target, settings=settings)
@@ -248,34 +258,32 @@ async def test_reporter_recovers(report_to: Open, server: ScriptedServer) -> Non
     assert again.log == ["open", "report r1 b", "ack"]
 
 
-async def test_early_ack_is_no_proof(report_to: Open, server: ScriptedServer) -> None:
+async def test_early_ack_is_no_proof(report_to: OpenReporter, server: ScriptedServer) -> None:
     """A server that ends the stream before the reports do has not proved anything."""
     server.acks_after = 1
     reporter = report_to(server.target, settings=ClientSettings(unsent_updates_max=1))
 
     with pytest.raises(DeliveryError) as caught:
-        for _ in range(1_000):
-            await reporter.report(holding("a"))
+        await prove(reporter, *[holding("a")] * 1_000)
 
     assert caught.value.status in {"ENDED_EARLY", "STREAM_BROKEN"}
     assert "is gone" in str(caught.value)
 
 
 @pytest.mark.parametrize("step", ["flush", "clear"])
-async def test_refusal_is_an_error(report_to: Open, server: ScriptedServer, step: str) -> None:
+async def test_refusal_is_an_error(
+    report_to: OpenReporter, server: ScriptedServer, step: str
+) -> None:
     """An Ack that does not accept raises with the server's reason."""
     server.ack = pb.Ack(accepted=False, reason_code="THROTTLED")
     reporter = report_to(server.target)
 
+    call = prove(reporter, holding("a")) if step == "flush" else reporter.clear(R1)
     with pytest.raises(DeliveryError, match="did not take the report: NOT_ACCEPTED: THROTTLED"):
-        if step == "flush":
-            await reporter.report(holding("a"))
-            await reporter.flush()
-        else:
-            await reporter.clear(R1)
+        await call
 
 
-async def test_failed_removal_is_an_error(report_to: Open, server: ScriptedServer) -> None:
+async def test_failed_removal_is_an_error(report_to: OpenReporter, server: ScriptedServer) -> None:
     """A removal that ends with a status raises it."""
     server.event_status = grpc.StatusCode.PERMISSION_DENIED
 
@@ -285,10 +293,10 @@ async def test_failed_removal_is_an_error(report_to: Open, server: ScriptedServe
     assert (caught.value.status, caught.value.unconfirmed) == ("PERMISSION_DENIED", 2)
 
 
-async def test_silent_server_is_an_error(report_to: Open, server: ScriptedServer) -> None:
+async def test_silent_server_is_an_error(report_to: OpenReporter, server: ScriptedServer) -> None:
     """A server that never acknowledges costs the timeout, then an error."""
 
-    async def hang(request_iterator: Any, context: Any) -> pb.Ack:
+    async def hang(updates: AsyncIterator[pb.CacheStateUpdate], _context: object) -> pb.Ack:
         await server.released.wait()
         return pb.Ack(accepted=True)
 
@@ -302,7 +310,9 @@ async def test_silent_server_is_an_error(report_to: Open, server: ScriptedServer
     assert caught.value.status == "DEADLINE_EXCEEDED"
 
 
-async def test_closed_connection_is_an_error(report_to: Open, server: ScriptedServer) -> None:
+async def test_closed_connection_is_an_error(
+    report_to: OpenReporter, server: ScriptedServer
+) -> None:
     """Reports over a closed connection fail clearly, of either kind."""
     reporter = report_to(server.target)
     await reporter.close()
@@ -332,7 +342,7 @@ async def test_closed_connection_is_an_error(report_to: Open, server: ScriptedSe
     ],
 )
 async def test_update_outside_the_wire_is_refused(
-    report_to: Open, server: ScriptedServer, update: CacheUpdate
+    report_to: OpenReporter, server: ScriptedServer, update: CacheUpdate
 ) -> None:
     """What the wire cannot carry is the caller's error, and the line stays usable."""
     reporter = report_to(server.target)
@@ -345,7 +355,9 @@ async def test_update_outside_the_wire_is_refused(
     assert server.log == ["open", "report r1 a", "ack"]
 
 
-async def test_removal_outside_the_wire_is_refused(report_to: Open, server: ScriptedServer) -> None:
+async def test_removal_outside_the_wire_is_refused(
+    report_to: OpenReporter, server: ScriptedServer
+) -> None:
     """A hash that is no bytes is the caller's error."""
     with pytest.raises(InvalidRequestError):
         await report_to(server.target).evict(R1, ["text"])
@@ -382,10 +394,13 @@ async def test_leaving_the_block_by_an_error_keeps_it(server: ScriptedServer) ->
     """An error inside the block is not replaced by one about delivery."""
     client = DRIVERS["awaited"](server.target)
 
-    with pytest.raises(KeyError):
+    async def fail_inside() -> None:
         async with client.wrapped.reporter() as reporter:
             await reporter.report(holding("a"))
             raise KeyError
+
+    with pytest.raises(KeyError):
+        await fail_inside()
     await client.close()
 
     assert "ack" not in server.log
@@ -394,7 +409,7 @@ async def test_leaving_the_block_by_an_error_keeps_it(server: ScriptedServer) ->
 async def test_cancelled_report_stays_cancelled(server: ScriptedServer) -> None:
     """Cancelling the task that flushes is not turned into an error of delivery."""
 
-    async def hang(request_iterator: Any, context: Any) -> pb.Ack:
+    async def hang(updates: AsyncIterator[pb.CacheStateUpdate], _context: object) -> pb.Ack:
         server.entered.set()
         await server.released.wait()
         return pb.Ack(accepted=True)

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
+import grpc
 import grpc.aio
 
+from inferencecache.transport.client_channel import SERVICE_NAME
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
-from inferencecache.v1alpha1.inferencecache_pb2_grpc import (
-    InferenceCacheServicer,
-    add_InferenceCacheServicer_to_server,
-)
 
-Route = Callable[[pb.LookupRouteRequest, Any], Awaitable[pb.LookupRouteResponse]]
+Context = grpc.aio.ServicerContext
+Answer = pb.LookupRouteResponse
+Route = Callable[[pb.LookupRouteRequest, Context], Awaitable[Answer]]
+OnReport = Callable[[AsyncIterator[pb.CacheStateUpdate], Context], Awaitable[pb.Ack]]
 
 
 def answer(reason_code: str, *replica_ids: str, adapter_id: str = "") -> Route:
@@ -28,11 +28,11 @@ def answer(reason_code: str, *replica_ids: str, adapter_id: str = "") -> Route:
         )
         for rank, replica_id in enumerate(replica_ids)
     ]
-    response = pb.LookupRouteResponse(
+    response = Answer(
         replica_scores=scores, reason_code=reason_code, adapter_id=adapter_id, lookup_latency_us=7
     )
 
-    async def route(request: pb.LookupRouteRequest, context: Any) -> pb.LookupRouteResponse:
+    async def route(request: pb.LookupRouteRequest, context: Context) -> Answer:
         return response
 
     return route
@@ -41,14 +41,14 @@ def answer(reason_code: str, *replica_ids: str, adapter_id: str = "") -> Route:
 def abort(status: grpc.StatusCode, details: str = "scripted") -> Route:
     """Return a route that ends every call with *status*."""
 
-    async def route(request: pb.LookupRouteRequest, context: Any) -> pb.LookupRouteResponse:
+    async def route(request: pb.LookupRouteRequest, context: Context) -> Answer:
         await context.abort(status, details)
         raise AssertionError("abort raises")
 
     return route
 
 
-class ScriptedServer(InferenceCacheServicer):
+class ScriptedServer:
     """Keeps every message it gets, in order; answers lookups with :attr:`route`."""
 
     def __init__(self) -> None:
@@ -57,13 +57,13 @@ class ScriptedServer(InferenceCacheServicer):
         self.log: list[str] = []
         self.ack = pb.Ack(accepted=True)
         self.acks_after: int | None = None
-        self.on_report: Callable[[Any, Any], Awaitable[pb.Ack]] | None = None
+        self.on_report: OnReport | None = None
         self.event_status: grpc.StatusCode | None = None
         self.entered = asyncio.Event()
         self.released = asyncio.Event()
         self.target = ""
         self._server = grpc.aio.server()
-        add_InferenceCacheServicer_to_server(self, self._server)
+        self._server.add_generic_rpc_handlers([self._handlers()])
 
     async def start(self, target: str = "127.0.0.1:0") -> None:
         """Listen, on a free port unless told otherwise."""
@@ -75,24 +75,24 @@ class ScriptedServer(InferenceCacheServicer):
         """Stop at once; calls under way break off."""
         await self._server.stop(None)
 
-    async def hang(self, request: Any, context: Any) -> pb.LookupRouteResponse:
+    async def hang(self, _request: object, _context: object) -> Answer:
         """Be a route that answers only after :attr:`released` is set."""
         self.entered.set()
         await self.released.wait()
-        return pb.LookupRouteResponse(reason_code="NO_HINT")
+        return Answer(reason_code="NO_HINT")
 
-    async def LookupRoute(self, request: pb.LookupRouteRequest, context: Any) -> Any:
+    async def look_up(self, request: pb.LookupRouteRequest, context: Context) -> Answer:
         """Answer by script."""
         self.lookups.append(request)
         return await self.route(request, context)
 
-    async def ReportCacheState(self, request_iterator: Any, context: Any) -> pb.Ack:
+    async def report(self, updates: AsyncIterator[pb.CacheStateUpdate], context: Context) -> pb.Ack:
         """Note each update; with :attr:`acks_after` set, end after so many."""
         if self.on_report is not None:
-            return await self.on_report(request_iterator, context)
+            return await self.on_report(updates, context)
         self.log.append("open")
         taken = 0
-        async for update in request_iterator:
+        async for update in updates:
             self.entered.set()
             taken += 1
             names = ",".join(p.prefix_hash.decode() for p in update.prefixes)
@@ -102,33 +102,28 @@ class ScriptedServer(InferenceCacheServicer):
         self.log.append("ack")
         return self.ack
 
-    async def PublishEvent(self, request: pb.CacheEvent, context: Any) -> pb.Ack:
+    async def publish(self, event: pb.CacheEvent, context: Context) -> pb.Ack:
         """Note the event, or refuse it by script."""
         if self.event_status is not None:
             await context.abort(self.event_status, "scripted")
-        kind = pb.CacheEvent.Type.Name(request.type)
-        self.log.append(f"{kind} {request.replica_id} {request.prefix_hash.decode()}".rstrip())
+        kind = pb.CacheEvent.Type.Name(event.type)
+        self.log.append(f"{kind} {event.replica_id} {event.prefix_hash.decode()}".rstrip())
         return self.ack
 
-    async def RenderTemplate(self, request: Any, context: Any) -> Any:
-        """Be no part of the script."""
-        raise NotImplementedError
-
-    async def LookupPDRoute(self, request: Any, context: Any) -> Any:
-        """Be no part of the script."""
-        raise NotImplementedError
-
-    async def GetCacheState(self, request: Any, context: Any) -> Any:
-        """Be no part of the script."""
-        raise NotImplementedError
-
-    def StreamCacheEvents(self, request: Any, context: Any) -> Any:
-        """Be no part of the script."""
-        raise NotImplementedError
-
-    def StreamMetrics(self, request: Any, context: Any) -> Any:
-        """Be no part of the script."""
-        raise NotImplementedError
+    def _handlers(self) -> grpc.GenericRpcHandler:
+        lookup = grpc.unary_unary_rpc_method_handler(
+            self.look_up, pb.LookupRouteRequest.FromString, Answer.SerializeToString
+        )
+        report = grpc.stream_unary_rpc_method_handler(
+            self.report, pb.CacheStateUpdate.FromString, pb.Ack.SerializeToString
+        )
+        publish = grpc.unary_unary_rpc_method_handler(
+            self.publish, pb.CacheEvent.FromString, pb.Ack.SerializeToString
+        )
+        return grpc.method_handlers_generic_handler(
+            SERVICE_NAME,
+            {"LookupRoute": lookup, "ReportCacheState": report, "PublishEvent": publish},
+        )
 
 
 @asynccontextmanager

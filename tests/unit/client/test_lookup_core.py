@@ -38,9 +38,7 @@ def test_deadline_defaults_to_the_setting() -> None:
 def test_prometheus_counts_by_closed_vocabularies() -> None:
     """Each lookup is counted once by its code, once more by its cause, and timed."""
     registry, clock = CollectorRegistry(), ManualClock()
-    core = LookupCore(
-        ClientSettings(), PrometheusClientMetrics(registry), lambda warning: None, clock
-    )
+    core = LookupCore(ClientSettings(), PrometheusClientMetrics(registry), lambda _: None, clock)
 
     for outcome in (
         LookupAnswer("NO_HINT"),
