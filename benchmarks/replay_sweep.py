@@ -33,6 +33,7 @@ class Dots:
 
     def played(self, experiment: Experiment, requests: int) -> None:
         """Print a dot per thousand requests."""
+        del experiment
         if requests % 1_000 == 0:
             sys.stderr.write(".")
             sys.stderr.flush()

@@ -10,6 +10,12 @@ from inferencecache.settings.knob import KnobKind, knob
 class ReplaySettings:
     """How large the fleet is, how the gateway routes, and which names go over the wire."""
 
+    server: str = knob(
+        "",
+        flag="server",
+        kind=KnobKind.TEXT,
+        help="HOST:PORT of a running server's gRPC; empty starts one for the replay.",
+    )
     replicas: int = knob(
         8,
         flag="replicas",
@@ -64,6 +70,15 @@ class ReplaySettings:
         flag="model",
         kind=KnobKind.TEXT,
         help="Model that reports and lookups name.",
+    )
+    match_share_min: float = knob(
+        0.1,
+        flag="min-match-share",
+        kind=KnobKind.NUMBER,
+        unit="ratio",
+        minimum=0,
+        maximum=1,
+        help="Follow a match only if it covers this share of the prompt; 0 follows every one.",
     )
     overload_factor: float = knob(
         1.5,

@@ -83,6 +83,7 @@ class Experiment:
         self._router = Router(
             order,
             LoadWindow(settings.replicas, settings.overload_factor, settings.load_window_requests),
+            settings.match_share_min,
         )
         self._prompt_count = prompt_count
         self._curve_stride = max(1, prompt_count // CURVE_POINTS)

@@ -1,13 +1,16 @@
-"""What a gateway does with an answer: follow the deepest match unless that replica is overloaded.
+"""What a gateway does with an answer: follow the deepest match if it is worth it and has room.
 
 Rules of this file
     1. The same answers give the same routes: no clock, no randomness but the seeded turn order.
-    2. A replica is overloaded while the prompt tokens it was given among the last
-       ``window_requests`` requests exceed ``factor`` times the mean over all replicas.
+    2. A match is weak if it covers less than ``match_share_min`` of the prompt's tokens. A hint
+       without matched tokens (affinity) promises nothing and is never weak.
+    3. A replica is overloaded while the prompt tokens it was given among the last
+       ``load_window_requests`` requests exceed ``overload_factor`` times the mean over all
+       replicas.
 
 Theory of operation
     Hints alone herd: as long as one replica holds the first block of a prompt that everybody
-    shares, every request would follow it there. Skipping overloaded replicas sends some requests
+    shares, every request would follow it there. Weak matches and overloaded replicas send requests
     elsewhere, where they store that block too, until it no longer tells replicas apart. Hinted
     replicas are tried by matched tokens, then by load, then in turn order; if none may take the
     request, the next replica in turn that is not overloaded does. The order of scores is not used,
@@ -29,7 +32,10 @@ class RouteSource(StrEnum):
     """A replica of the answer took it."""
 
     OVERLOAD = "overload"
-    """The answer named replicas, all overloaded, so it went round robin."""
+    """The answer named replicas worth following, all overloaded, so it went round robin."""
+
+    WEAK = "weak_match"
+    """The matches cover too little of the prompt, so it went round robin."""
 
     ROUND_ROBIN = "round_robin"
     """The answer named none."""
@@ -100,12 +106,14 @@ class Router:
     Args:
         order: Turn order for round robin and ties: every replica number once.
         load: The load window; the router keeps it up to date.
+        match_share_min: Share of the prompt below which a match is weak, 0 to 1.
     """
 
-    def __init__(self, order: Sequence[int], load: LoadWindow) -> None:
+    def __init__(self, order: Sequence[int], load: LoadWindow, match_share_min: float) -> None:
         self._order = order
         self._turn_of = {replica: turn for turn, replica in enumerate(order)}
         self._load = load
+        self._match_share_min = match_share_min
         self._turn = 0
 
     def route(self, hinted_tokens: Mapping[int, int], prompt_tokens: int) -> Route:
@@ -115,18 +123,23 @@ class Router:
             hinted_tokens: Replica number to matched tokens, as answered; empty for no hint.
             prompt_tokens: Tokens of the prompt, which the chosen replica is charged with.
         """
-        replica = self._hinted(hinted_tokens)
+        weak_below = self._match_share_min * prompt_tokens
+        preferred = self._by_preference(
+            {one: tokens for one, tokens in hinted_tokens.items() if not 0 < tokens < weak_below}
+        )
+        replica = next((one for one in preferred if not self._load.is_overloaded(one)), None)
         if replica is not None:
-            source = RouteSource.HINT
+            route = Route(replica=replica, source=RouteSource.HINT)
         else:
-            source = RouteSource.OVERLOAD if hinted_tokens else RouteSource.ROUND_ROBIN
-            replica = self._next_in_turn()
-        self._load.give(replica, prompt_tokens)
-        return Route(replica=replica, source=source)
+            source = RouteSource.WEAK if hinted_tokens else RouteSource.ROUND_ROBIN
+            source = RouteSource.OVERLOAD if preferred else source
+            route = Route(replica=self._next_in_turn(), source=source)
+        self._load.give(route.replica, prompt_tokens)
+        return route
 
-    def _hinted(self, hinted_tokens: Mapping[int, int]) -> int | None:
-        """Return the best hinted replica with room, or None."""
-        preferred = sorted(
+    def _by_preference(self, hinted_tokens: Mapping[int, int]) -> list[int]:
+        """Return the hinted replicas, the one to try first in front."""
+        return sorted(
             hinted_tokens,
             key=lambda replica: (
                 -hinted_tokens[replica],
@@ -134,7 +147,6 @@ class Router:
                 self._turn_of[replica],
             ),
         )
-        return next((one for one in preferred if not self._load.is_overloaded(one)), None)
 
     def _next_in_turn(self) -> int:
         """Return the next replica in turn that is not overloaded.

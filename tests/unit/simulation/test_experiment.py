@@ -104,7 +104,7 @@ def test_counts_reasons_routes_reports_and_latency() -> None:
     summary = play()
 
     assert summary.reason_codes == {"NO_HINT": 2, "PREFIX_MATCH": 2}
-    assert summary.routes == {"hint": 2, "overload": 0, "round_robin": 2}
+    assert summary.routes == {"hint": 2, "overload": 0, "weak_match": 0, "round_robin": 2}
     assert (summary.stored_blocks, summary.evicted_blocks) == (4, 0)
     assert (summary.lookup.p50_us, summary.lookup.p99_us, summary.lookup.max_us) == (2, 4, 4)
     assert summary.duration_s == 2.5

@@ -7,7 +7,7 @@ from inferencecache.simulation import LoadWindow, Router, RouteSource, seeded_or
 
 def router(replica_count: int = 3, factor: float = 1.5, window: int = 100) -> Router:
     """Return a router in plain turn order."""
-    return Router(range(replica_count), LoadWindow(replica_count, factor, window))
+    return Router(range(replica_count), LoadWindow(replica_count, factor, window), 0.1)
 
 
 def test_without_a_hint_replicas_take_turns() -> None:
@@ -53,6 +53,23 @@ def test_all_hinted_overloaded_goes_round_robin_past_them() -> None:
     route = gateway.route({0: 1_024}, 1_000)
 
     assert (route.replica, route.source) == (1, RouteSource.OVERLOAD)
+
+
+def test_weak_match_goes_round_robin() -> None:
+    """A match below a tenth of the prompt is no reason to go where it lies."""
+    gateway = router(factor=0)
+    weak = gateway.route({2: 512}, 5_121)
+    strong = gateway.route({2: 512}, 5_120)
+
+    assert (weak.replica, weak.source) == (0, RouteSource.WEAK)
+    assert (strong.replica, strong.source) == (2, RouteSource.HINT)
+
+
+def test_affinity_is_followed() -> None:
+    """A hint without matched tokens is not weak."""
+    route = router().route({2: 0}, 5_000)
+
+    assert (route.replica, route.source) == (2, RouteSource.HINT)
 
 
 def test_load_at_the_factor_is_not_overload() -> None:

@@ -1,0 +1,112 @@
+"""Play a trace against a server: look up, route, serve, report, one request after the other.
+
+Rules of this file
+    1. A request's reports are applied before the next lookup, so answers depend on the trace and
+       the seed alone, never on timing.
+    2. Nothing here decides: routes, hits and evictions come from ``simulation``, answers from the
+       server.
+"""
+
+import asyncio
+import dataclasses
+from typing import Protocol
+
+import uvloop
+
+from inferencecache.app.replay_input import ReplayInput
+from inferencecache.app.replay_plane import ReplayPlane, ServerLostError
+from inferencecache.app.replay_server import server_for
+from inferencecache.clock import NS_PER_MS, NS_PER_S, Clock
+from inferencecache.errors import ConfigError
+from inferencecache.settings.replay import ReplaySettings
+from inferencecache.simulation import Experiment, ReplaySummary
+from inferencecache.transport.system_clock import SystemClock
+from inferencecache.types import PROBE_TENANT_ID
+
+
+class Watcher(Protocol):
+    """Somebody who looks on, for example a progress bar."""
+
+    def started(self, target: str, *, is_own_server: bool) -> None:
+        """Note which server the replay talks to."""
+        ...
+
+    def played(self, experiment: Experiment, requests: int) -> None:
+        """Note that *requests* prompts were played so far."""
+        ...
+
+
+def run_replay(trace: ReplayInput, settings: ReplaySettings, watcher: Watcher) -> ReplaySummary:
+    """Play *trace* and return what came of it.
+
+    Args:
+        trace: The prompts.
+        settings: Fleet, gateway and server.
+        watcher: Is told about start and progress.
+
+    Raises:
+        ConfigError: A setting makes no sense for a replay.
+        ServerLostError: The server does not answer.
+    """
+    _check(settings)
+    return uvloop.run(replay(trace, settings, watcher, SystemClock()))
+
+
+async def replay(
+    trace: ReplayInput, settings: ReplaySettings, watcher: Watcher, clock: Clock
+) -> ReplaySummary:
+    """Do what :func:`run_replay` does, on the running loop."""
+    async with server_for(settings) as target:
+        watcher.started(target, is_own_server=not settings.server)
+        plane = ReplayPlane(target, settings, clock)
+        try:
+            return await _play(trace, settings, plane, _Stage(watcher=watcher, clock=clock))
+        finally:
+            await plane.close()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Stage:
+    """What a replay has around it."""
+
+    watcher: Watcher
+    clock: Clock
+
+
+async def _play(
+    trace: ReplayInput, settings: ReplaySettings, plane: ReplayPlane, stage: _Stage
+) -> ReplaySummary:
+    """Play every prompt in order."""
+    experiment = Experiment(settings, len(trace.prompts))
+    await plane.start()
+    started_ns = stage.clock.monotonic_ns()
+    for done, prompt in enumerate(trace.prompts):
+        await _wait_for_arrival(prompt.arrival_ms, settings.speed, started_ns, stage.clock)
+        try:
+            await plane.report(experiment.play(prompt, await plane.look_up(prompt)))
+        except ServerLostError as error:
+            raise ServerLostError(
+                f"{error}; {done} of {len(trace.prompts)} requests done"
+            ) from error
+        stage.watcher.played(experiment, done + 1)
+    duration_ns = stage.clock.monotonic_ns() - started_ns
+    return experiment.summary(trace.name, plane.replica_ids, duration_ns)
+
+
+async def _wait_for_arrival(arrival_ms: int, speed: float, started_ns: int, clock: Clock) -> None:
+    """Wait until a prompt is due; a replay behind its time does not wait."""
+    if not speed:
+        return
+    due_ns = started_ns + int(arrival_ms * NS_PER_MS / speed)
+    wait_ns = due_ns - clock.monotonic_ns()
+    if wait_ns > 0:
+        await asyncio.sleep(wait_ns / NS_PER_S)
+
+
+def _check(settings: ReplaySettings) -> None:
+    """Refuse names under which a server answers nothing."""
+    for field, value in (("--tenant", settings.tenant_id), ("--model", settings.model_id)):
+        if not value or value == PROBE_TENANT_ID:
+            raise ConfigError(
+                field=field, value=value, allowed=f"a name other than {PROBE_TENANT_ID!r}"
+            )

@@ -1,0 +1,78 @@
+"""Run a replay for the terminal: progress and notices on stderr, the result on stdout."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from inferencecache.app.replay import run_replay
+from inferencecache.app.replay_input import load_trace
+from inferencecache.app.replay_plane import ServerLostError
+from inferencecache.cli.replay_output import Output
+from inferencecache.cli.replay_progress import ReplayProgress
+from inferencecache.cli.replay_table import print_summary
+from inferencecache.errors import ConfigError
+from inferencecache.settings.replay import ReplaySettings
+from inferencecache.simulation import ReplaySummary
+
+PLOT_SUFFIXES: Final = (".png", ".svg")
+"""The file name endings that say what to draw."""
+
+DONE: Final = 0
+SERVER_LOST: Final = 3
+"""Exit code when the server cannot be reached or goes away."""
+
+
+def run(output: Output, settings: ReplaySettings) -> int:
+    """Play the trace and show the result.
+
+    Args:
+        output: Input file and form of the result.
+        settings: The replay.
+
+    Returns:
+        0, or 3 when the server was lost.
+
+    Raises:
+        ConfigError: The trace, a setting or the plot's path is wrong.
+    """
+    if output.plot is not None:
+        _check_plot(output.plot)
+    trace = load_trace(output.trace, settings.requests_max)
+    try:
+        with ReplayProgress(Console(stderr=True), len(trace.prompts)) as progress:
+            summary = run_replay(trace, settings, progress)
+    except ServerLostError as error:
+        sys.stderr.write(f"inferencecache: error: {error}\n")
+        return SERVER_LOST
+    if output.as_json:
+        sys.stdout.write(json.dumps(summary.as_json_object(), allow_nan=False) + "\n")
+    else:
+        print_summary(summary, Console())
+    if output.plot is not None:
+        _draw_plot(summary, output.plot)
+    return DONE
+
+
+def _check_plot(path: Path) -> None:
+    """Refuse a path that cannot become a plot, before the replay has cost anything."""
+    if path.suffix.lower() not in PLOT_SUFFIXES:
+        allowed = f"a file name that ends in {' or '.join(PLOT_SUFFIXES)}"
+        raise ConfigError(field="--plot", value=str(path), allowed=allowed)
+    if not path.parent.is_dir():
+        raise ConfigError(
+            field="--plot", value=str(path), allowed="a path in an existing directory"
+        )
+
+
+def _draw_plot(summary: ReplaySummary, path: Path) -> None:
+    """Draw into *path*."""
+    from inferencecache.app.replay_plot import draw_plot  # noqa: PLC0415 - matplotlib is slow to load
+
+    try:
+        draw_plot(summary, path)
+    except OSError as error:
+        allowed = f"a writable file ({error.strerror})"
+        raise ConfigError(field="--plot", value=str(path), allowed=allowed) from error
