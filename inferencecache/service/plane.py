@@ -157,12 +157,6 @@ class CachePlane:
         """Remove what :meth:`sweep` does, giving way between bounded slices."""
         return self.index.sweep_slices(self.clock.now_ns())
 
-    def reclaim_slices(self) -> Iterator[None]:
-        """Reclaim what cleared replicas held, giving way between bounded slices."""
-        if not self.index.has_pending_reclaim:
-            return iter(())
-        return self.index.reclaim_slices()
-
     def set_policy(self, snapshot: PolicySnapshot) -> None:
         """Replace every policy and quota by those of *snapshot*."""
         self.policies.replace(snapshot)

@@ -9,9 +9,14 @@ import grpc
 from inferencecache.clock import NS_PER_S
 from inferencecache.service import CachePlane
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
-from inferencecache.transport.convert_lookup import route_request, route_response
-from inferencecache.transport.convert_report import update_steps
-from inferencecache.transport.convert_state import event_type_name, index_event, state_response
+from inferencecache.transport.convert import (
+    event_type_name,
+    index_event,
+    route_request,
+    route_response,
+    state_response,
+    update_steps,
+)
 from inferencecache.transport.drive import Completer, drive, drive_lookup
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
 from inferencecache.types import ReasonCode
@@ -89,7 +94,6 @@ class CacheHandler:
         event = index_event(request)
         if event is not None:
             self._plane.publish(event)
-            self._completer.run_behind(self._plane.reclaim_slices)
         return pb.Ack(accepted=True)
 
     async def get_cache_state(

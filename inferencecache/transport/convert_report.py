@@ -45,6 +45,17 @@ def update_steps(message: pb.CacheStateUpdate, slice_entries: int) -> UpdateStep
     return update
 
 
+def state_update(message: pb.CacheStateUpdate) -> StateUpdate:
+    """Return *message* read whole."""
+    steps = update_steps(message, max(len(message.prefixes), 1))
+    try:
+        next(steps)
+    except StopIteration as finished:
+        update: StateUpdate = finished.value
+        return update
+    raise AssertionError("one slice takes all entries")
+
+
 def _add_entries(update: StateUpdate, entries: Iterable[pb.PrefixEntry]) -> None:
     """Add *entries* in order, runs of plain ones at once."""
     hashes: list[bytes] = []

@@ -1,7 +1,7 @@
 """Run the core's sliced work on the event loop, giving it back between slices."""
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
@@ -45,20 +45,11 @@ class Completer:
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
-        self._behind: asyncio.Task[None] | None = None
 
     async def run(self, slices: Iterator[None]) -> None:
         """Run *slices*; what needs only one runs at once."""
         for _ in slices:
             await asyncio.shield(self._start(slices))
-
-    def run_behind(self, make_slices: Callable[[], Iterator[None]]) -> None:
-        """Run the slices in the background; one such run at a time is enough."""
-        if self._behind is None or self._behind.done():
-            slices = make_slices()
-            for _ in slices:
-                self._behind = self._start(slices)
-                return
 
     async def finish(self) -> None:
         """Wait for everything still running."""
