@@ -80,7 +80,7 @@ class Ingest:
     def _is_admitted(self, update: StateUpdate, seen_ns: int, now_ns: int) -> bool:
         limit = self._settings.identifier_bytes_max
         names = (update.tenant_id, update.model_id, update.replica_id, update.hash_scheme)
-        if any(is_too_long(name, limit) for name in names):
+        if any_too_long(names, limit):
             self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
             return False
         key = (update.tenant_id, update.model_id, update.replica_id)
@@ -96,37 +96,30 @@ class Ingest:
         size = self._settings.slice_blocks
         budget = size
         for stretch in stretches:
-            if not self._fits(stretch):
+            if is_too_long(stretch.adapter_id, self._settings.identifier_bytes_max):
+                self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += len(stretch.hashes)
                 continue
-            for start in range(0, len(stretch.hashes), size):
+            for part in stretch.parts(size):
                 if budget <= 0:
                     yield
                     budget = size
-                hashes = stretch.hashes[start : start + size]
-                self._writer(update, stretch, seen_ns).write(
-                    hashes, stretch.token_counts[start : start + size]
-                )
-                budget -= len(hashes)
+                self._write(update, part, seen_ns)
+                budget -= len(part.hashes)
 
-    def _fits(self, stretch: Stretch) -> bool:
-        limit = self._settings.identifier_bytes_max
-        longest = max(stretch.hashes, key=len) if len(stretch.hashes) == 1 else None
-        if longest is None:
-            joined = sum(map(len, stretch.hashes))
-            longest = max(stretch.hashes, key=len) if joined > limit else b""
-        if len(longest) <= limit and not is_too_long(stretch.adapter_id, limit):
-            return True
-        self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += len(stretch.hashes)
-        return False
-
-    def _writer(self, update: StateUpdate, stretch: Stretch, seen_ns: int) -> StretchWriter:
+    def _write(self, update: StateUpdate, stretch: Stretch, seen_ns: int) -> None:
         """Resolve names anew for each slice: what stood here before may be gone since."""
-        model = self._ledger.model(update.tenant_id, update.model_id)
-        partition = _partition(self._ledger, model, update.hash_scheme, stretch.adapter_id)
+        ledger = self._ledger
+        model = ledger.model(update.tenant_id, update.model_id)
+        partition = _partition(ledger, model, update.hash_scheme, stretch.adapter_id)
         incarnation = model.incarnations.get(update.replica_id)
         if incarnation is None:
             incarnation = model.incarnations[update.replica_id] = Incarnation(update.replica_id)
-        return StretchWriter(partition, incarnation, seen_ns, stretch.tier)
+        writer = StretchWriter(partition, incarnation, seen_ns, stretch.tier)
+        writer.hash_bytes_max = self._settings.identifier_bytes_max
+        writer.write(stretch.hashes, stretch.token_counts)
+        if writer.dropped:
+            self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += writer.dropped
+            partition.retire(incarnation)
 
     def _store_stats(self, update: StateUpdate, stats: StatsReport, seen_ns: int) -> None:
         known = self._ledger.find_model(update.tenant_id, update.model_id)
@@ -155,6 +148,16 @@ def is_too_long(name: str, limit_bytes: int) -> bool:
     Complexity: O(1) for names well below the limit.
     """
     return len(name) * 4 > limit_bytes and len(name.encode()) > limit_bytes
+
+
+def any_too_long(names: tuple[str, ...], limit_bytes: int) -> bool:
+    """Tell whether one of *names* takes more than *limit_bytes* in UTF-8.
+
+    Complexity: O(1) for names well below the limit.
+    """
+    if len("".join(names)) * 4 <= limit_bytes:
+        return False
+    return any(is_too_long(name, limit_bytes) for name in names)
 
 
 def _finite(stats: StatsReport) -> StatsReport:

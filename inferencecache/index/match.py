@@ -1,134 +1,23 @@
 """Match a request against one partition: who holds how much of it, how fresh, how cold.
 
+Theory of operation: blocks of one run have the same holders, so replicas join and leave only at run
+boundaries. The first run names the candidates. At each further run a replica goes on if it holds
+that run and is fresh there; otherwise its match ends. The walk ends with the last replica, or at
+the first block nobody holds. Most requests end within their first run, which is answered without
+keeping any state per replica.
+
 Reads never change anything.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from inferencecache.index.packing import common_blocks, pack
-from inferencecache.types import INT32_MAX, Candidate
+from inferencecache.index.partition import RUN_BLOCKS_MAX, Partition
+from inferencecache.index.run import Incarnation, Run
+from inferencecache.types import INT32_MAX, CacheTier, Candidate
 
-if TYPE_CHECKING:
-    from inferencecache.index.partition import Partition
-    from inferencecache.index.run import Incarnation, Run
-
-_PIECE_BLOCKS = 512
-
-
-class _PackedRequest:
-    """The request's blocks, packed piece by piece as far as the match gets."""
-
-    __slots__ = ("_hashes", "_ready", "_width", "packed", "stride")
-
-    def __init__(self, hashes: list[bytes], partition: Partition) -> None:
-        self._hashes = hashes
-        self._width = partition.width
-        self.stride = partition.stride
-        self.packed = b""
-        self._ready = 0
-
-    def extent(self, run: Run, start: int, at: int) -> int:
-        """Return how many blocks request and run share from *at* and *start* on."""
-        need = min(at + run.length - start, len(self._hashes))
-        if need > self._ready:
-            stop = min(max(need, self._ready + _PIECE_BLOCKS), len(self._hashes))
-            self.packed += pack(self._hashes[self._ready : stop], self._width)
-            self._ready = stop
-        stride = self.stride
-        if not start and self.packed.startswith(run.packed, at * stride):
-            return run.length
-        return common_blocks(self.packed, at * stride, run.packed, start * stride, stride)
-
-
-class ChainMatch:
-    """One walk of a chain through a partition.
-
-    Theory of operation: blocks of one run have the same holders, so replicas join and leave only
-    at run boundaries. At each boundary a replica goes on if it holds the next run and is fresh
-    there; otherwise its match ends. The walk ends with the last replica.
-
-    Args:
-        partition: Where to look.
-        hashes: The request's blocks, not empty.
-        stale_ns: Stamps at or before this have outlived their TTL.
-    """
-
-    __slots__ = ("_ended", "_hashes", "_oldest", "_partition", "_stale_ns", "_tiers")
-
-    def __init__(self, partition: Partition, hashes: list[bytes], stale_ns: int) -> None:
-        self._partition = partition
-        self._hashes = hashes
-        self._stale_ns = stale_ns
-        self._oldest: dict[Incarnation, int] = {}
-        self._tiers: dict[Incarnation, int] = {}
-        self._ended: list[tuple[Incarnation, int, int]] = []
-
-    def walk(self) -> list[tuple[Incarnation, int, int]]:
-        """Return (incarnation, matched blocks, oldest last_seen_ns) of every replica that matched.
-
-        Complexity: O(runs met * holders), plus one comparison per run.
-        """
-        hashes, run_of = self._hashes, self._partition.run_of
-        request = _PackedRequest(hashes, self._partition)
-        at, blocks = 0, len(hashes)
-        while at < blocks:
-            block_hash = hashes[at]
-            run = run_of.get(block_hash)
-            if run is None or not (self._go_on(run, at) if at else self._begin(run)):
-                break
-            if run.length == 1:
-                at += 1
-            else:
-                start = self._partition.position(run, block_hash)
-                at += request.extent(run, start, at)
-        self._ended += [(who, at, oldest) for who, oldest in self._oldest.items()]
-        return self._ended
-
-    def tier_of(self, incarnation: Incarnation) -> int:
-        """Return the coldest tier of a replica's match, in the request's walk so far.
-
-        Complexity: O(1).
-        """
-        return self._tiers.get(incarnation, 1)
-
-    def _begin(self, run: Run) -> bool:
-        stale_ns = self._stale_ns
-        self._oldest = {
-            who: hold.last_seen_ns
-            for who, hold in run.holds.items()
-            if hold.last_seen_ns > stale_ns and not who.is_cleared
-        }
-        if run.is_tiered:
-            self._fold_tiers(run)
-        return bool(self._oldest)
-
-    def _go_on(self, run: Run, at: int) -> bool:
-        alive, holds = self._oldest, run.holds
-        gone: list[Incarnation] = []
-        for who, oldest in alive.items():
-            hold = holds.get(who)
-            if hold is None:
-                gone.append(who)
-            elif hold.last_seen_ns < oldest:
-                if hold.last_seen_ns <= self._stale_ns:
-                    gone.append(who)
-                else:
-                    alive[who] = hold.last_seen_ns
-        if gone:
-            self._ended += [(who, at, alive.pop(who)) for who in gone]
-        if run.is_tiered:
-            self._fold_tiers(run)
-        return bool(alive)
-
-    def _fold_tiers(self, run: Run) -> None:
-        tiers = self._tiers
-        for who in self._oldest:
-            tier = run.holds[who].tier
-            if tier > tiers.get(who, 1):
-                tiers[who] = tier
+Ended = tuple[Incarnation, int, int]
+"""(incarnation, matched blocks, oldest last_seen_ns) of a match that is over."""
 
 
 def match_chain(
@@ -142,26 +31,24 @@ def match_chain(
         counts: Tokens of each block, parallel to *hashes*, >= 0.
         stale_ns: Stamps at or before this have outlived their TTL.
 
-    Complexity: O(runs met * holders), plus comparing and summing at about 15 ns per matched block.
+    Complexity: O(runs met * holders), plus packing about 12 ns per matched block.
     """
-    walk = ChainMatch(partition, hashes, stale_ns)
-    ended = walk.walk()
-    if not ended:
+    run = partition.run_of.get(hashes[0])
+    if run is None:
         return []
-    step = counts[0]
-    if counts.count(step) == len(counts):
+    request = _Request(partition, hashes)
+    blocks = request.extent(run, 0)
+    following = partition.run_of.get(hashes[blocks]) if blocks < len(hashes) else None
+    if following is None:
+        tokens = _tokens(counts, blocks)
         return [
-            (who.replica_id, min(blocks * step, INT32_MAX), oldest, walk.tier_of(who), blocks)
-            for who, blocks, oldest in ended
-            if step
+            (who.replica_id, tokens, hold.last_seen_ns, hold.tier, blocks)
+            for who, hold in run.holds.items()
+            if hold.last_seen_ns > stale_ns and not who.is_cleared and tokens
         ]
-    deepest = max(blocks for _, blocks, _ in ended)
-    sums = list(accumulate(counts[:deepest]))
-    return [
-        (who.replica_id, min(sums[blocks - 1], INT32_MAX), oldest, walk.tier_of(who), blocks)
-        for who, blocks, oldest in ended
-        if sums[blocks - 1]
-    ]
+    walk = _Walk(run, stale_ns)
+    walk.go_on(request, following, blocks)
+    return walk.candidates(counts)
 
 
 def match_exact(partition: Partition, block_hash: bytes, stale_ns: int) -> list[Candidate]:
@@ -184,3 +71,115 @@ def match_exact(partition: Partition, block_hash: bytes, stale_ns: int) -> list[
         for who, hold in run.holds.items()
         if hold.last_seen_ns > stale_ns and not who.is_cleared
     ]
+
+
+def _tokens(counts: list[int], blocks: int) -> int:
+    """Sum the first *blocks* counts, saturating."""
+    step = counts[0]
+    if counts.count(step) == len(counts):
+        return min(step * blocks, INT32_MAX)
+    return min(sum(counts[:blocks]), INT32_MAX)
+
+
+class _Request:
+    """The request's blocks, packed piece by piece as far as the match gets."""
+
+    __slots__ = ("_packed", "_ready", "hashes", "partition")
+
+    def __init__(self, partition: Partition, hashes: list[bytes]) -> None:
+        self.partition = partition
+        self.hashes = hashes
+        self._packed = b""
+        self._ready = 0
+
+    def extent(self, run: Run, at: int) -> int:
+        """Return how many blocks request and *run*, which holds block *at*, share from there."""
+        if run.length == 1:
+            return 1
+        stride = self.partition.stride
+        if at + run.length > self._ready < len(self.hashes):
+            self._pack_to(at + run.length)
+        packed = self._packed
+        if packed.startswith(run.packed, at * stride):
+            return run.length
+        start = self.partition.position(run, self.hashes[at])
+        return common_blocks(packed, at * stride, run.packed, start * stride, stride)
+
+    def _pack_to(self, need: int) -> None:
+        ready = self._ready
+        stop = min(max(need, ready + RUN_BLOCKS_MAX), len(self.hashes))
+        self._packed += pack(self.hashes, self.partition.width, ready, stop)
+        self._ready = stop
+
+
+class _Walk:
+    """The replicas still matching, from run to run."""
+
+    __slots__ = ("_alive", "_ended", "_stale_ns", "_tiers")
+
+    def __init__(self, run: Run, stale_ns: int) -> None:
+        self._stale_ns = stale_ns
+        self._ended: list[Ended] = []
+        self._tiers: dict[Incarnation, int] = {}
+        self._alive = {
+            who: hold.last_seen_ns
+            for who, hold in run.holds.items()
+            if hold.last_seen_ns > stale_ns and not who.is_cleared
+        }
+        if run.is_tiered:
+            self._fold_tiers(run)
+
+    def go_on(self, request: _Request, run: Run | None, at: int) -> None:
+        """Walk from *run*, which holds block *at* of the request, to the end of the match."""
+        alive, stale_ns = self._alive, self._stale_ns
+        hashes, get_run = request.hashes, request.partition.run_of.get
+        blocks = len(hashes)
+        while run is not None and alive:
+            get_hold = run.holds.get
+            for who, oldest in alive.items():
+                hold = get_hold(who)
+                if hold is None:
+                    self._ended.append((who, at, oldest))
+                elif (seen_ns := hold.last_seen_ns) < oldest:
+                    if seen_ns > stale_ns:
+                        alive[who] = seen_ns
+                    else:
+                        self._ended.append((who, at, oldest))
+            self._drop_ended(at)
+            if run.is_tiered:
+                self._fold_tiers(run)
+            at += 1 if run.length == 1 else request.extent(run, at)
+            run = get_run(hashes[at]) if at < blocks else None
+        self._ended += [(who, at, oldest) for who, oldest in alive.items()]
+
+    def _drop_ended(self, at: int) -> None:
+        for who, ended_at, _ in reversed(self._ended):
+            if ended_at != at:
+                break
+            del self._alive[who]
+
+    def _fold_tiers(self, run: Run) -> None:
+        tiers = self._tiers
+        for who in self._alive:
+            tier = run.holds[who].tier
+            if tier > tiers.get(who, CacheTier.T1):
+                tiers[who] = tier
+
+    def candidates(self, counts: list[int]) -> list[Candidate]:
+        """Return what was matched; replicas whose tokens sum to 0 are left out."""
+        if not self._ended:
+            return []
+        deepest = max(ended[1] for ended in self._ended)
+        step = counts[0]
+        if counts.count(step) == len(counts):
+            sums: list[int] | range = (
+                range(step, step * deepest + 1, step) if step else [0] * deepest
+            )
+        else:
+            sums = list(accumulate(counts[:deepest]))
+        tiers = self._tiers
+        return [
+            (who.replica_id, min(tokens, INT32_MAX), oldest, tiers.get(who, 1), blocks)
+            for who, blocks, oldest in self._ended
+            if (tokens := sums[blocks - 1])
+        ]

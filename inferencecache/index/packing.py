@@ -15,7 +15,6 @@ Source: docs/adr/0002-runs.md.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import repeat
 from struct import Struct
 from typing import Final
 
@@ -26,36 +25,39 @@ OVERHEAD: Final = 2
 """Bytes a packed block takes beyond its hash."""
 
 _PIECE_BLOCKS: Final = 512
-_EXACT_BLOCKS: Final = 16
-_ROUND_BLOCKS: Final = 64
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=1_024)
 def _packer(width: int, blocks: int) -> Callable[..., bytes]:
     return Struct(f"{width + OVERHEAD}p" * blocks).pack
 
 
-def pack(hashes: Sequence[bytes], width: int) -> bytes:
+def pack(hashes: Sequence[bytes], width: int, start: int = 0, stop: int | None = None) -> bytes:
     """Pack *hashes*, of which those of *width* bytes keep their content.
 
     Args:
         hashes: Block hashes of any length.
         width: Hash width in bytes, 1 to :data:`WIDTH_MAX`.
+        start: First block to pack.
+        stop: Block to stop before, None for all.
 
     Returns:
-        ``len(hashes) * (width + 2)`` bytes.
+        *width* + 2 bytes per block.
 
-    Complexity: O(number of hashes), about 12 ns each.
+    Complexity: O(number of blocks), about 12 ns each.
     """
-    blocks = len(hashes)
-    if blocks <= _EXACT_BLOCKS:
-        return _packer(width, blocks)(*hashes)
+    if stop is None:
+        stop = len(hashes)
+    blocks = stop - start
     if blocks <= _PIECE_BLOCKS:
-        padding = -blocks % _ROUND_BLOCKS
-        packed = _packer(width, blocks + padding)(*hashes, *repeat(b"", padding))
-        return packed[: blocks * (width + OVERHEAD)] if padding else packed
-    pieces = range(0, blocks, _PIECE_BLOCKS)
-    return b"".join(pack(hashes[at : at + _PIECE_BLOCKS], width) for at in pieces)
+        piece = hashes if blocks == len(hashes) else hashes[start:stop]
+        return _packer(width, blocks)(*piece)
+    return b"".join(
+        [
+            pack(hashes, width, at, min(at + _PIECE_BLOCKS, stop))
+            for at in range(start, stop, _PIECE_BLOCKS)
+        ]
+    )
 
 
 def is_uniform(packed: bytes, width: int) -> bool:

@@ -21,6 +21,8 @@ Source: docs/adr/0002-runs.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 from inferencecache.index.packing import OVERHEAD, WIDTH_MAX, find, unpack
@@ -30,7 +32,7 @@ from inferencecache.index.token_counts import TokenCounts, concatenated
 if TYPE_CHECKING:
     from inferencecache.index.tenancy import Ledger, ScopeState
 
-RUN_BLOCKS_MAX: Final = 512
+RUN_BLOCKS_MAX: Final = 1_024
 """Longest run: what bounds the cost of cutting one in the middle."""
 
 
@@ -67,20 +69,30 @@ class Partition:
         return 0 if run.length == 1 else find(run.packed, self.stride, block_hash)
 
     def add_run(
-        self, keys: dict[bytes, Run | None], packed: bytes, token_counts: TokenCounts
-    ) -> Run:
-        """Make a run of unknown blocks; the caller gives it its first hold.
+        self, hashes: Sequence[bytes], packed: bytes, token_counts: TokenCounts
+    ) -> Run | None:
+        """Make a run of blocks, or change nothing and return None if one is known or comes twice.
+
+        The caller gives the run its first hold. Each block is probed once: in a large index a
+        probe is a cache miss, and costs more than everything else here.
 
         Args:
-            keys: The blocks in order, without duplicates, none of them known.
+            hashes: The blocks in order.
             packed: The same blocks packed.
             token_counts: Their cumulative counts.
 
         Complexity: O(blocks).
         """
-        run = Run(self, packed, len(keys), token_counts)
-        self.run_of.update(dict.fromkeys(keys, run))
-        self._ledger.add_keys(self.scope.model, len(keys))
+        run_of = self.run_of
+        run = Run(self, packed, len(hashes), token_counts)
+        before = len(run_of)
+        owners = list(map(run_of.setdefault, hashes, repeat(run)))
+        if len(run_of) - before != len(hashes):
+            for block_hash, owner in zip(hashes, owners, strict=True):
+                if owner is run:
+                    run_of.pop(block_hash, None)
+            return None
+        self._ledger.add_keys(self.scope.model, len(hashes))
         return run
 
     def add_hold(self, run: Run, incarnation: Incarnation, seen_ns: int, tier: int) -> Hold:
@@ -198,11 +210,11 @@ class Partition:
         if not hold.incarnation.is_cleared:
             self._count(hold.incarnation, -run.length)
         hold.incarnation.forgot(hold.last_seen_ns)
-        self._retire(hold.incarnation)
         if not run.holds:
             self._remove_keys(run.hashes())
             run.length = 0
             run.following = None
+        self.retire(hold.incarnation)
 
     def drop_tail(self, hold: Hold, blocks: int) -> None:
         """Let a replica lose the last *blocks* of a run.
@@ -252,6 +264,17 @@ class Partition:
         for hold in list(tail.holds.values()):
             self.drop_hold(hold)
 
+    def retire(self, incarnation: Incarnation) -> None:
+        """Forget a replica that holds nothing any more, and this partition if nobody does.
+
+        Complexity: O(1).
+        """
+        model = self.scope.model
+        if not incarnation.holds and not incarnation.is_cleared:
+            del model.incarnations[incarnation.replica_id]
+        if not self.run_of:
+            model.release(self.scope, self.adapter_id)
+
     def _shrink(self, hold: Hold, start: int, stop: int) -> None:
         """Keep only the blocks from *start* to *stop* of a run with one holder."""
         run, stride = hold.run, self.stride
@@ -271,8 +294,6 @@ class Partition:
         for block_hash in hashes:
             del run_of[block_hash]
         self._ledger.add_keys(self.scope.model, -len(hashes))
-        if not run_of:
-            self.scope.model.release(self.scope, self.adapter_id)
 
     def _attach(self, hold: Hold) -> None:
         run = hold.run
@@ -285,10 +306,6 @@ class Partition:
         del hold.run.holds[hold.incarnation]
         del hold.incarnation.holds[hold]
         self.scope.model.tenant.ages.discard(hold)
-
-    def _retire(self, incarnation: Incarnation) -> None:
-        if not incarnation.holds and not incarnation.is_cleared:
-            del self.scope.model.incarnations[incarnation.replica_id]
 
     def _count(self, incarnation: Incarnation, entries: int) -> None:
         incarnation.entries += entries

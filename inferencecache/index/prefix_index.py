@@ -19,7 +19,7 @@ from inferencecache.index.credit import credit_match, halve_slices
 from inferencecache.index.event import EventType, IndexEvent
 from inferencecache.index.eviction import Evictor
 from inferencecache.index.fences import ClearFences
-from inferencecache.index.ingest import Ingest, is_too_long
+from inferencecache.index.ingest import Ingest, any_too_long
 from inferencecache.index.invariants import check_ledger
 from inferencecache.index.match import match_chain, match_exact
 from inferencecache.index.partition import Partition
@@ -94,7 +94,7 @@ class PrefixIndex:
         REPLICA_UPDATED O(log stamps); ALL_CLEARED O(schemes) plus one bounded slice.
         """
         names = (event.tenant_id, event.model_id, event.replica_id)
-        if any(is_too_long(name, self._settings.identifier_bytes_max) for name in names):
+        if any_too_long(names, self._settings.identifier_bytes_max):
             self.counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
             return
         self.counters.events[event.type] += 1

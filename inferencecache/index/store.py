@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from inferencecache.index.packing import common_blocks, is_uniform, pack, pack_single
+from inferencecache.index.packing import WIDTH_MAX, common_blocks, is_uniform, pack, pack_single
 from inferencecache.index.partition import RUN_BLOCKS_MAX, Partition
 from inferencecache.index.run import Hold, Incarnation, Run
 from inferencecache.index.token_counts import TokenCounts, compact
@@ -21,9 +21,21 @@ class StretchWriter:
         incarnation: Who reports.
         seen_ns: The report's stamp.
         tier: Its storage tier.
+
+    Attributes:
+        hash_bytes_max: Longest hash stored.
+        dropped: Blocks not stored because their hash was longer.
     """
 
-    __slots__ = ("_incarnation", "_partition", "_previous", "_seen_ns", "_tier")
+    __slots__ = (
+        "_incarnation",
+        "_partition",
+        "_previous",
+        "_seen_ns",
+        "_tier",
+        "dropped",
+        "hash_bytes_max",
+    )
 
     def __init__(
         self, partition: Partition, incarnation: Incarnation, seen_ns: int, tier: int
@@ -33,6 +45,8 @@ class StretchWriter:
         self._seen_ns = seen_ns
         self._tier = tier
         self._previous: Run | None = None
+        self.hash_bytes_max = WIDTH_MAX
+        self.dropped = 0
 
     def write(self, hashes: list[bytes], counts: TokenCounts) -> None:
         """Store *hashes* with their cumulative *counts*.
@@ -49,46 +63,51 @@ class StretchWriter:
         while at < blocks:
             run = run_of.get(hashes[at])
             if run is None:
-                stop = self._next_known(hashes, at)
-                self._add(hashes[at:stop], packed[at * stride : stop * stride], counts[at:stop])
-                at = stop
+                stop = min(at + RUN_BLOCKS_MAX, blocks)
+                part = packed[at * stride : stop * stride]
+                at += self._add(hashes[at:stop], part, counts[at:stop])
             else:
                 at += self._refresh(run, hashes[at], packed, at * stride, counts[at:])
 
-    def _next_known(self, hashes: list[bytes], at: int) -> int:
+    def _add(self, hashes: list[bytes], packed: bytes, counts: TokenCounts) -> int:
+        """Add blocks of which the first is unknown; return how many were handled."""
+        blocks = len(hashes)
+        if blocks == 1:
+            self._add_single(hashes[0], counts)
+            return 1
+        partition = self._partition
+        width = partition.width
+        if width and is_uniform(packed, width):
+            run = partition.add_run(hashes, packed, counts)
+            if run is not None:
+                self._hold(run)
+                return blocks
+            known = self._next_known(hashes)
+            if known < blocks:
+                return self._add(hashes[:known], packed[: known * partition.stride], counts[:known])
+        for block_hash, count in zip(hashes, counts, strict=True):
+            self._write_single(block_hash, range(count, count + 1))
+        return blocks
+
+    def _next_known(self, hashes: list[bytes]) -> int:
         run_of = self._partition.run_of
-        for position in range(at + 1, len(hashes)):
-            if hashes[position] in run_of:
+        for position, block_hash in enumerate(hashes):
+            if block_hash in run_of:
                 return position
         return len(hashes)
 
-    def _add(self, hashes: list[bytes], packed: bytes, counts: TokenCounts) -> None:
-        """Add blocks none of which is known, though one may come twice."""
-        width = self._partition.width
-        blocks = len(hashes)
-        keys: dict[bytes, Run | None] = dict.fromkeys(hashes)
-        alike = width and (blocks == 1 or is_uniform(packed, width))
-        if blocks == 1:
-            self._hold(self._partition.add_run(keys, pack_single(hashes[0]), compact(counts)))
-        elif not alike or len(keys) != blocks:
-            for block_hash, count in zip(hashes, counts, strict=True):
-                self._write_single(block_hash, range(count, count + 1))
-        elif blocks > RUN_BLOCKS_MAX:
-            self._add_long(hashes, packed, counts)
-        else:
-            self._hold(self._partition.add_run(keys, packed, counts))
-
-    def _add_long(self, hashes: list[bytes], packed: bytes, counts: TokenCounts) -> None:
-        stride = self._partition.stride
-        for start in range(0, len(hashes), RUN_BLOCKS_MAX):
-            stop = min(start + RUN_BLOCKS_MAX, len(hashes))
-            part = packed[start * stride : stop * stride]
-            self._add(hashes[start:stop], part, counts[start:stop])
+    def _add_single(self, block_hash: bytes, counts: TokenCounts) -> None:
+        if len(block_hash) > self.hash_bytes_max:
+            self.dropped += 1
+            return
+        run = self._partition.add_run([block_hash], pack_single(block_hash), compact(counts))
+        if run is not None:
+            self._hold(run)
 
     def _write_single(self, block_hash: bytes, count: range) -> None:
         run = self._partition.run_of.get(block_hash)
         if run is None:
-            self._add([block_hash], b"", count)
+            self._add_single(block_hash, count)
         else:
             self._refresh(run, block_hash, b"", 0, count)
 

@@ -5,7 +5,7 @@ whose arrays differ in length, an entry without a hash or with a negative count,
 beyond the limit. Dropping one entry never affects its neighbours.
 """
 
-from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,6 +40,19 @@ class Stretch:
     tier: int
     hashes: list[bytes]
     token_counts: TokenCounts
+
+    def parts(self, size: int) -> Iterator["Stretch"]:
+        """Yield this stretch in parts of at most *size* blocks.
+
+        Complexity: O(blocks) in all.
+        """
+        if len(self.hashes) <= size:
+            yield self
+            return
+        for start in range(0, len(self.hashes), size):
+            stop = start + size
+            hashes, counts = self.hashes[start:stop], self.token_counts[start:stop]
+            yield Stretch(self.adapter_id, self.tier, hashes, counts)
 
 
 class StateUpdate:
@@ -86,7 +99,7 @@ class StateUpdate:
         self.hash_scheme = hash_scheme
         self.timestamp_ns = timestamp_ns
         self.stats: StatsReport | None = None
-        self.drops: Counter[DropReason] = Counter()
+        self.drops: dict[DropReason, int] = {}
         self.entries = 0
         self._adapter_id = adapter_id
         self._stretches: list[Stretch] = []
@@ -109,8 +122,7 @@ class StateUpdate:
         """
         self.entries += 1
         if not prefix_hash or token_count < 0:
-            empty = not prefix_hash
-            self.drops[DropReason.EMPTY_HASH if empty else DropReason.NEGATIVE_COUNT] += 1
+            self._drop(DropReason.NEGATIVE_COUNT if prefix_hash else DropReason.EMPTY_HASH)
             return
         kind = (tier, adapter_id)
         if kind != self._kind:
@@ -167,7 +179,7 @@ class StateUpdate:
         if reason is None and prefix_hash and token_count < 0:
             reason = DropReason.NEGATIVE_COUNT
         if reason is not None:
-            self.drops[reason] += 1
+            self._drop(reason)
             return
         self._close()
         self._append(block_hashes, cumulative(block_token_counts), tier, adapter_id)
@@ -181,6 +193,9 @@ class StateUpdate:
         """
         self._close()
         return self._stretches
+
+    def _drop(self, reason: DropReason) -> None:
+        self.drops[reason] = self.drops.get(reason, 0) + 1
 
     def _close(self) -> None:
         if self._kind is not None:
