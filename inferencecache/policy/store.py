@@ -1,0 +1,135 @@
+"""The policies in force: replaced as a whole, read with one dictionary look-up."""
+
+from typing import Final, NamedTuple
+
+from inferencecache.policy.model import (
+    CachePolicy,
+    PolicySnapshot,
+    ResolvedPolicy,
+    TenantQuota,
+)
+from inferencecache.policy.resolve import resolve, resolve_default
+from inferencecache.settings.policy import PolicySettings
+from inferencecache.types import PROBE_TENANT_ID, EvictionAlgorithm
+
+_FIRST_REVISION: Final = 0
+
+
+class Replacement(NamedTuple):
+    """What a replace took away, for the caller to warn about.
+
+    Attributes:
+        policies_removed: Tenants that had a policy and have none now.
+        quotas_removed: Tenants that had a quota and have none now.
+    """
+
+    policies_removed: int
+    quotas_removed: int
+
+
+class PolicyStore:
+    """Every tenant's policy and quota, resolved when they are replaced.
+
+    Also answers what the index asks about a tenant: *revision*, *ttl_ns*, *quota*, *algorithm*.
+
+    Args:
+        settings: What holds where no policy says otherwise.
+        default_ttl_ns: Lifetime of entries where no policy says otherwise, nanoseconds, > 0.
+    """
+
+    __slots__ = (
+        "_default",
+        "_default_ttl_ns",
+        "_quotas",
+        "_resolved",
+        "_revision",
+        "_settings",
+        "_snapshot",
+    )
+
+    def __init__(self, settings: PolicySettings, default_ttl_ns: int) -> None:
+        self._settings = settings
+        self._default_ttl_ns = default_ttl_ns
+        self._default = resolve_default(settings, default_ttl_ns)
+        self._resolved: dict[str, ResolvedPolicy] = {}
+        self._quotas: dict[str, int] = {}
+        self._snapshot = PolicySnapshot()
+        self._revision = _FIRST_REVISION
+
+    @property
+    def revision(self) -> int:
+        """How often the policies have been replaced."""
+        return self._revision
+
+    @property
+    def snapshot(self) -> PolicySnapshot:
+        """What was last pushed, one policy and one quota per tenant, sorted by tenant."""
+        return self._snapshot
+
+    def replace(self, snapshot: PolicySnapshot) -> Replacement:
+        """Put *snapshot* in force; whatever it does not contain is gone.
+
+        Args:
+            snapshot: May name a tenant twice; the later one counts. Nameless ones are dropped.
+
+        Returns:
+            How many policies and quotas were in force before and are not any more.
+
+        Complexity: O(n log n) in policies and quotas.
+        """
+        policies = {policy.namespace: policy for policy in snapshot.policies if policy.namespace}
+        tenants = {tenant.tenant_id: tenant for tenant in snapshot.tenants if tenant.tenant_id}
+        quotas = {
+            tenant_id: max(0, tenant.max_index_entries)
+            for tenant_id, tenant in tenants.items()
+            if tenant_id != PROBE_TENANT_ID
+        }
+        replacement = Replacement(
+            policies_removed=len(self._resolved.keys() - policies.keys()),
+            quotas_removed=len(self._quotas.keys() - quotas.keys()),
+        )
+        self._resolved = {
+            namespace: resolve(policy, self._settings, self._default_ttl_ns)
+            for namespace, policy in policies.items()
+        }
+        self._quotas = quotas
+        self._snapshot = _sorted_snapshot(policies, tenants)
+        self._revision += 1
+        return replacement
+
+    def resolved(self, tenant_id: str) -> ResolvedPolicy:
+        """Return what applies to the tenant's lookups.
+
+        Complexity: O(1).
+        """
+        return self._resolved.get(tenant_id, self._default)
+
+    def ttl_ns(self, tenant_id: str) -> int:
+        """Return the lifetime of the tenant's entries, in nanoseconds, > 0.
+
+        Complexity: O(1).
+        """
+        return self._resolved.get(tenant_id, self._default).ttl_ns
+
+    def quota(self, tenant_id: str) -> int | None:
+        """Return how many distinct keys the tenant may hold, >= 0, or None for no limit.
+
+        Complexity: O(1).
+        """
+        return self._quotas.get(tenant_id)
+
+    def algorithm(self, tenant_id: str) -> EvictionAlgorithm:
+        """Return how the tenant's cap victims are chosen.
+
+        Complexity: O(1).
+        """
+        return self._resolved.get(tenant_id, self._default).algorithm
+
+
+def _sorted_snapshot(
+    policies: dict[str, CachePolicy], tenants: dict[str, TenantQuota]
+) -> PolicySnapshot:
+    return PolicySnapshot(
+        policies=tuple(policies[namespace] for namespace in sorted(policies)),
+        tenants=tuple(tenants[tenant_id] for tenant_id in sorted(tenants)),
+    )
