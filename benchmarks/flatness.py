@@ -11,7 +11,6 @@ Budget: about a minute for 1 M, most of it building.
 import statistics
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 
 from benchmarks.measure import each_us, median_us, require
 from benchmarks.naive import NaiveIndex
@@ -23,6 +22,7 @@ from benchmarks.workload import (
     SEED,
     START_NS,
     TTL_NS,
+    Chain,
     Filled,
     chain_update,
     chains,
@@ -33,7 +33,7 @@ from benchmarks.workload import (
 )
 
 FLAT_RATIO_MAX = 1.5
-_EVENTS = 2_000
+_CHAINS_MAX = 8
 
 Times = dict[str, float]
 """Microseconds by operation."""
@@ -54,7 +54,7 @@ def run(options: Options) -> Iterator[Row]:
     naive = _naive_times(options.blocks_max)
     builders = {"fresh": partial(filled, capped=True), "after an hour of churn": churned}
     for state, build in builders.items():
-        by_size = {size: _times(build(size), options) for size in options.sizes}
+        by_size = {size: _times(build(size), size, options) for size in options.sizes}
         for operation, target_us in TARGETS_US.items():
             yield from _rows(state, operation, target_us, by_size, naive)
 
@@ -90,15 +90,16 @@ def _size(blocks: int) -> str:
     return f"{blocks // 1_000_000} M" if blocks >= 1_000_000 else f"{blocks // 1_000} k"
 
 
-def _times(state: Filled, options: Options) -> Times:
+def _times(state: Filled, blocks: int, options: Options) -> Times:
     times = {SWEEP: median_us(partial(state.index.sweep, state.now_ns), options.budget_s)}
     times[CAP_CHAIN] = statistics.median(each_us(_new_chains(state))) / CHAIN_BLOCKS
     times[CAP_SINGLE] = statistics.median(each_us(_new_singles(state)))
-    newest = state.chains[::-1]
-    groups = iter(newest[: len(newest) // 2])
+    newest = state.chains[: -(blocks // CHAIN_BLOCKS // 2) : -1]
+    share = len(newest) // 3
     for operation, position in ((TAIL, -1), (HEAD, 0)):
-        times[operation] = statistics.median(each_us(_evict_ends(state, groups, position)))
-    times[MIDDLE] = statistics.median(each_us(_evict_middles(state, groups)))
+        chosen = [newest.pop() for _ in range(share)][:_CHAINS_MAX]
+        times[operation] = statistics.median(each_us(_evict_ends(state, chosen, position)))
+    times[MIDDLE] = statistics.median(each_us(_evict_middles(state, newest)))
     state.index.check_invariants()
     return times
 
@@ -120,11 +121,11 @@ def _new_singles(state: Filled) -> Iterator[Callable[[], object]]:
 
 
 def _evict_ends(
-    state: Filled, groups: Iterator[tuple[str, list[bytes]]], position: int
+    state: Filled, held: list[tuple[str, Chain]], position: int
 ) -> Iterator[Callable[[], object]]:
-    """Evict half of each of a few chains, block by block from one end."""
+    """Evict half of each chain, block by block from one end."""
     before, events = state.index.entries, 0
-    for replica_id, chain in islice(groups, max(2, _EVENTS // CHAIN_BLOCKS)):
+    for replica_id, chain in held:
         blocks = chain[: CHAIN_BLOCKS // 2] if position == 0 else chain[: CHAIN_BLOCKS // 2 : -1]
         for block_hash in blocks:
             events += 1
@@ -132,11 +133,9 @@ def _evict_ends(
     require(state.index.entries == before - events, "every event removed one entry")
 
 
-def _evict_middles(
-    state: Filled, groups: Iterator[tuple[str, list[bytes]]]
-) -> Iterator[Callable[[], object]]:
+def _evict_middles(state: Filled, held: list[tuple[str, Chain]]) -> Iterator[Callable[[], object]]:
     before, events = state.index.entries, 0
-    for replica_id, chain in islice(groups, 400):
+    for replica_id, chain in held:
         events += 1
         event = evicted(replica_id, chain[CHAIN_BLOCKS // 2 - events % 50])
         yield partial(state.index.apply, event, state.now_ns)

@@ -120,5 +120,6 @@ def _store(index: PrefixIndex, message: CacheStateUpdate, now_ns: int) -> None:
 
 
 def _naive_store(naive: NaiveIndex, message: CacheStateUpdate, now_ns: int) -> None:
-    hashes = [entry.prefix_hash for entry in message.prefixes]
-    naive.report(REPLICA, hashes, [BLOCK_TOKENS] * len(hashes), now_ns)
+    for entry in message.prefixes:
+        record = (now_ns, entry.token_count, entry.tier or CACHE_TIER_T1)
+        naive.report_prefix(REPLICA, entry.prefix_hash, record)

@@ -47,7 +47,7 @@ class Gateway:
         try:
             answer = await self._call(request)
         except grpc.aio.AioRpcError as error:
-            self.codes[f"error {error.code().name}"] += 1
+            self.codes[f"{error.code().name} {error.details()}"] += 1
             return
         self.latencies_ms.append((perf_counter() - due) * 1_000)
         self.codes[LookupRouteResponse.FromString(answer).reason_code] += 1

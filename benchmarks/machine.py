@@ -5,6 +5,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks.measure import median_us
+
 PACKAGES = ("grpcio", "protobuf", "xxhash", "uvloop", "ai-dynamo-runtime")
 
 
@@ -17,8 +19,16 @@ def describe() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "load at the start": " ".join(f"{load:.2f}" for load in os.getloadavg()),
+        "512 dict probes": f"{_probes_us():.0f} us",
     }
     return facts | {name: _version(name) for name in PACKAGES}
+
+
+def _probes_us() -> float:
+    """Time something fixed, to compare machines and moments by."""
+    table = {number.to_bytes(8, "big"): number for number in range(100_000)}
+    keys = list(table)[::195][:512]
+    return median_us(lambda: [table.get(key) for key in keys], budget_s=0.3)
 
 
 def _processor() -> str:

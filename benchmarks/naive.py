@@ -35,6 +35,14 @@ class NaiveIndex:
                 self.entries += replica_id not in holders
                 holders[replica_id] = (now_ns, tokens, 1)
 
+    def report_prefix(self, replica_id: str, block_hash: bytes, record: Record) -> None:
+        """Store one block; complexity: O(1)."""
+        holders = self.table.get(block_hash)
+        if holders is None:
+            holders = self.table[block_hash] = {}
+        self.entries += replica_id not in holders
+        holders[replica_id] = record
+
     def evict(self, replica_id: str, block_hash: bytes) -> None:
         """Remove one record; complexity: O(1)."""
         holders = self.table.get(block_hash)

@@ -28,6 +28,7 @@ class FixedRules:
     """Every tenant alike: one TTL, no quota, LRU."""
 
     lifetime_ns: int = TTL_NS
+    revision: int = 0
 
     def ttl_ns(self, tenant_id: str) -> int:  # noqa: ARG002 - the protocol's signature
         """Return the one TTL."""
