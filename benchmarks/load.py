@@ -26,7 +26,7 @@ _HEAD_START_S = 0.5
 def run(options: Options) -> Iterator[Row]:
     """Yield throughput and latency with and without ingest."""
     count = options.blocks_max // CHAIN_BLOCKS
-    with serving() as server:
+    with serving(count * CHAIN_BLOCKS) as server:
         filler = Client("load_producer", server.target, "--fill", count)
         filler.wait_ready()
         filler.go()

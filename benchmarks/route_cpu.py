@@ -32,7 +32,7 @@ Call = Callable[[bytes], bytes]
 def run(options: Options) -> Iterator[Row]:
     """Yield CPU time and latency of a lookup and of an empty call."""
     rounds, calls = (4, 200) if options.quick else (10, 500)
-    with serving() as server, grpc.insecure_channel(server.target) as channel:
+    with serving(options.blocks_max) as server, grpc.insecure_channel(server.target) as channel:
         request = _prepare(channel)
         lookup, empty = channel.unary_unary(LOOKUP_ROUTE), channel.unary_unary(EMPTY_CALL)
         response = LookupRouteResponse.FromString(lookup(request))

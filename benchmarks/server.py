@@ -2,10 +2,12 @@
 
 Like ``inferencecache serve`` with default settings, on uvloop and a free loopback port, without
 the HTTP pages. The empty handler takes the same bytes, parses nothing and answers nothing: the
-difference between the two is what a lookup costs above gRPC itself. Prints its address.
+difference between the two is what a lookup costs above gRPC itself. Its argument is the cap.
+Prints its address.
 """
 
 import asyncio
+import sys
 
 import grpc
 import uvloop
@@ -16,6 +18,7 @@ from inferencecache.index import PrefixIndex
 from inferencecache.policy import PolicyStore
 from inferencecache.service import CachePlane, PlaneParts
 from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.server import ServerSettings
 from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
 from inferencecache.transport.prometheus import ServerMetrics
@@ -28,9 +31,15 @@ async def empty(request: bytes, context: object) -> bytes:  # noqa: ARG001 - a h
     return b""
 
 
-async def serve() -> None:
-    """Serve until the process is terminated."""
-    settings = ServerSettings(grpc=GrpcSettings(bind_address="127.0.0.1:0"))
+async def serve(entries_max: int) -> None:
+    """Serve until the process is terminated.
+
+    Args:
+        entries_max: The index's cap.
+    """
+    settings = ServerSettings(
+        grpc=GrpcSettings(bind_address="127.0.0.1:0"), index=IndexSettings(entries_max=entries_max)
+    )
     clock = SystemClock()
     policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
     index = PrefixIndex(settings.index, policies)
@@ -62,4 +71,4 @@ async def serve() -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(serve())
+    uvloop.run(serve(int(sys.argv[1])))

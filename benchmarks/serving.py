@@ -43,9 +43,13 @@ class Serving:
 
 
 @contextmanager
-def serving() -> Iterator[Serving]:
-    """Run ``benchmarks.server`` in a process of its own until the block ends."""
-    command = [sys.executable, "-m", "benchmarks.server"]
+def serving(entries_max: int) -> Iterator[Serving]:
+    """Run ``benchmarks.server`` in a process of its own until the block ends.
+
+    Args:
+        entries_max: The index's cap.
+    """
+    command = [sys.executable, "-m", "benchmarks.server", str(entries_max)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
         try:
             if process.stdout is None:
