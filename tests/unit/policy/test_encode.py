@@ -75,6 +75,19 @@ def test_shape() -> None:
     }
 
 
+def test_the_largest_floor_survives() -> None:
+    """Shortening never pushes a number beyond what a float32 can hold."""
+    largest = 3.4028234663852886e38
+    snapshot = PolicySnapshot(
+        policies=(
+            CachePolicy(namespace="a", routing_floor_score=largest),
+            CachePolicy(namespace="b", routing_floor_score=-largest),
+        )
+    )
+
+    assert decode_policy_push(encode_policy_push(snapshot)) == snapshot
+
+
 def test_what_json_cannot_say_is_the_default() -> None:
     """A floor that is no number is written as null, which resolves the same."""
     snapshot = PolicySnapshot(policies=(CachePolicy(namespace="a", routing_floor_score=math.inf),))
