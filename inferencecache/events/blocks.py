@@ -1,0 +1,120 @@
+"""What is remembered of one engine block, and of one group of them.
+
+A block's place in its prompt is its *chain* value, the prefix hash at the last boundary of the
+index's blocks, and the tokens since then. For an engine whose blocks equal the index's, chain is
+the block's only key and nothing else is kept::
+
+    index blocks of 4, engine blocks of 2 (pages):
+
+    tokens   0 1 | 2 3 | 4 5 | 6 7 | 8 9
+    page      a     b     c     d     e
+    chain     -    K1    K1    K2    K2        a: nothing complete yet
+    tail     0 1    -    4 5    -    8 9        what a child needs to go on
+    keys      -    K1     -    K2     -
+
+K1 needs both *a* and *b*: when *a* goes, its children inside the same index block go with it.
+"""
+
+import msgspec
+
+from inferencecache.events.mediums import tier_of
+from inferencecache.types import CacheTier
+
+
+class Detail(msgspec.Struct, gc=False):
+    """What only unusual blocks have.
+
+    Attributes:
+        keys: The index keys this block completes, in order.
+        tail: Tokens after the last boundary, 4 bytes little-endian each.
+        children: Engine hashes that continue *tail*; removed together with this block.
+        is_opaque: The tokens do not describe the content; nothing here or below is indexed.
+    """
+
+    keys: tuple[int, ...] = ()
+    tail: bytes = b""
+    children: list[int] | None = None
+    is_opaque: bool = False
+
+
+class Block(msgspec.Struct, gc=False):
+    """One block that the engine holds somewhere.
+
+    Millions of these exist at once, so they stay outside the garbage collector; nothing in one
+    can refer back to it.
+
+    Attributes:
+        chain: Prefix hash at the last index boundary; None before the first.
+        tokens: Tokens from the prompt's start to this block's end.
+        adapter_id: Partition of the index.
+        holding: Copies per medium, see ``mediums``; 0 once the block is gone.
+        parent_chain: Prefix hash before this block's first key; None at the start.
+        detail: None for a block whose only key is *chain*.
+    """
+
+    chain: int | None
+    tokens: int
+    adapter_id: str
+    holding: int
+    parent_chain: int | None
+    detail: Detail | None
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The index keys this block completes, in order."""
+        if self.detail is not None:
+            return self.detail.keys
+        return () if self.chain is None else (self.chain,)
+
+    @property
+    def tail(self) -> bytes:
+        """Packed tokens after the last boundary."""
+        return b"" if self.detail is None else self.detail.tail
+
+    @property
+    def tier(self) -> CacheTier:
+        """The best tier among its copies."""
+        return tier_of(self.holding)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether nothing below it may be indexed."""
+        return self.detail is not None and self.detail.is_opaque
+
+
+class BlockGroup:
+    """The blocks of one KV cache group of one rank.
+
+    Attributes:
+        blocks: Engine hash to block, oldest first.
+        kind: Attention kind last announced, empty if never.
+        block_size: Largest block size seen in GPU stores, 0 before the first; smaller ones are
+            partial blocks.
+    """
+
+    __slots__ = ("block_size", "blocks", "kind")
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, Block] = {}
+        self.kind = ""
+        self.block_size = 0
+
+
+class SharedCounts:
+    """Token counts as shared integers, since many blocks end at the same depth."""
+
+    _COUNTS_MAX = 1 << 20
+
+    def __init__(self) -> None:
+        self._series: dict[int, list[int]] = {}
+
+    def run(self, before: int, step: int, blocks_total: int) -> list[int]:
+        """Return the counts of *blocks_total* blocks of *step* tokens after *before* tokens."""
+        skipped, rest = divmod(before, step)
+        end = skipped + 1 + blocks_total
+        if rest or end > self._COUNTS_MAX:
+            return list(range(before + step, before + step * blocks_total + 1, step))
+        series = self._series.setdefault(step, [])
+        if len(series) < end:
+            series.extend(range(len(series) * step, end * 2 * step, step))
+        return series[skipped + 1 : end]

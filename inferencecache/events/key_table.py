@@ -1,0 +1,90 @@
+"""How many engine blocks speak for each key, and at which tier.
+
+Several engine blocks can have one key: the fingerprint knows tokens only, while engines also hash
+groups, look-ahead tokens or positions. A key is held as long as one of them is. The count of T1
+holders is in the low half of an integer and that of T2 holders in the high half, so that the usual
+key, held once at T1, costs no object.
+"""
+
+from typing import Final
+
+from inferencecache.events.mediums import NOWHERE
+from inferencecache.types import CacheTier
+
+T1_HOLDER: Final = 1
+T2_HOLDER: Final = 1 << 32
+T1_MASK: Final = T2_HOLDER - 1
+
+_WEIGHTS: Final = {CacheTier.T1: T1_HOLDER, CacheTier.T2: T2_HOLDER, NOWHERE: 0}
+
+
+def best_tier(holders: int) -> CacheTier:
+    """Return the best tier that packed *holders* give; ``NOWHERE`` without any."""
+    if holders & T1_MASK:
+        return CacheTier.T1
+    return CacheTier.T2 if holders else NOWHERE
+
+
+class KeyTable:
+    """Holders of every key of one replica, by adapter."""
+
+    __slots__ = ("_partitions",)
+
+    def __init__(self) -> None:
+        self._partitions: dict[str, dict[int, int]] = {}
+
+    def partition(self, adapter_id: str) -> dict[int, int]:
+        """Return the live mapping from key to packed holders of one adapter."""
+        found = self._partitions.get(adapter_id)
+        if found is None:
+            found = self._partitions[adapter_id] = {}
+        return found
+
+    def move(
+        self, adapter_id: str, key: int, before: CacheTier, after: CacheTier
+    ) -> tuple[CacheTier, CacheTier]:
+        """Let one holder go from tier *before* to *after*; return the key's best tiers."""
+        partition = self.partition(adapter_id)
+        old = partition.get(key, 0)
+        new = old - _WEIGHTS[before] + _WEIGHTS[after]
+        assert new >= 0, "a holder left that had never come"  # noqa: S101 - our own invariant
+        if new:
+            partition[key] = new
+        else:
+            partition.pop(key, None)
+        return best_tier(old), best_tier(new)
+
+    def tier(self, adapter_id: str, key: int) -> CacheTier:
+        """Return the best tier of *key*; ``NOWHERE`` if nobody holds it."""
+        partition = self._partitions.get(adapter_id)
+        return best_tier(partition.get(key, 0)) if partition else NOWHERE
+
+    def other_adapters(self, adapter_id: str, key: int) -> list[str]:
+        """Return the other adapters under which *key* is held."""
+        if len(self._partitions) == 1:
+            return []
+        return [
+            other
+            for other, partition in self._partitions.items()
+            if other != adapter_id and key in partition
+        ]
+
+    def held(self) -> dict[tuple[str, int], CacheTier]:
+        """Return every held key with its best tier, for comparison; linear in keys."""
+        return {
+            (adapter_id, key): best_tier(holders)
+            for adapter_id, partition in self._partitions.items()
+            for key, holders in partition.items()
+        }
+
+    def count(self) -> tuple[int, int]:
+        """Return how many keys are held at T1 and at T2; linear in keys."""
+        tiers = list(self.held().values())
+        return tiers.count(CacheTier.T1), tiers.count(CacheTier.T2)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._partitions.values()))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._partitions.clear()

@@ -1,0 +1,90 @@
+"""Everything one group of blocks holds, as runs to be reported again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inferencecache.events.blocks import Block, BlockGroup
+from inferencecache.events.chunking import TOKEN_BYTES
+from inferencecache.events.key_table import KeyTable
+from inferencecache.events.mediums import is_inferred_only, is_saturated
+from inferencecache.events.operations import StoreRun
+from inferencecache.settings.producer import MapperSettings
+from inferencecache.types import CacheTier
+
+RUN_KEYS_MAX = 4_096
+
+
+@dataclass(slots=True)
+class _OpenRun:
+    """A run that may still grow."""
+
+    adapter_id: str
+    tier: CacheTier
+    parent_key: int | None
+    first_token_count: int
+    keys: list[int]
+
+    def continues_with(self, block: Block, tier: CacheTier) -> bool:
+        return (
+            block.parent_chain == self.keys[-1]
+            and tier == self.tier
+            and block.adapter_id == self.adapter_id
+            and len(self.keys) + len(block.keys) <= RUN_KEYS_MAX
+        )
+
+    def close(self) -> StoreRun:
+        return StoreRun(
+            adapter_id=self.adapter_id,
+            tier=self.tier,
+            keys=self.keys,
+            parent_key=self.parent_key,
+            first_token_count=self.first_token_count,
+            is_fresh=False,
+        )
+
+
+def live_runs(
+    group: BlockGroup, keys: KeyTable, settings: MapperSettings, *, include_doubtful: bool
+) -> Iterator[StoreRun]:
+    """Yield the keys of *group* as runs along their prompts.
+
+    Blocks that go while the caller works are skipped; a block below the best tier of its key is
+    left to the holder of that tier.
+    """
+    run: _OpenRun | None = None
+    for block in list(group.blocks.values()):
+        if not include_doubtful and _is_doubtful(block, settings.copies_max):
+            continue
+        tier = _reported_tier(block, keys)
+        if run is not None and (tier is None or not run.continues_with(block, tier)):
+            yield run.close()
+            run = None
+            tier = _reported_tier(block, keys)
+        if tier is None:
+            continue
+        if run is None:
+            run = _open_run(block, tier, settings.block_size_tokens)
+        run.keys.extend(block.keys)
+    if run is not None:
+        yield run.close()
+
+
+def _reported_tier(block: Block, keys: KeyTable) -> CacheTier | None:
+    """Return the tier a block's keys are reported at; None if it has none to report."""
+    own = block.keys
+    if not own or not block.holding:
+        return None
+    tier = block.tier
+    return tier if keys.tier(block.adapter_id, own[0]) == tier else None
+
+
+def _open_run(block: Block, tier: CacheTier, index_size: int) -> _OpenRun:
+    boundary = block.tokens - len(block.tail) // TOKEN_BYTES
+    first = boundary - (len(block.keys) - 1) * index_size
+    return _OpenRun(block.adapter_id, tier, block.parent_chain, first, [])
+
+
+def _is_doubtful(block: Block, copies_max: int) -> bool:
+    if block.holding == 1 and copies_max > 1:
+        return False
+    return is_inferred_only(block.holding) or is_saturated(block.holding, copies_max)

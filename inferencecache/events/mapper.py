@@ -1,0 +1,340 @@
+"""Engine events of one replica to changes of the index.
+
+Theory of operation
+-------------------
+An engine labels its blocks with hashes that mean nothing outside its process. The index is keyed by
+a fingerprint of the tokens up to a block's end. A mapper remembers, per (rank, group, engine hash),
+where in its prompt a block stands, so that a later store can continue from it and a removal, which
+carries no tokens, can be turned into keys.
+
+Rules of this file
+------------------
+* A key leaves here only if the engine announced every block up to it. A store whose parent is
+  unknown waits or is dropped; it never becomes a prompt's start.
+* Blocks with content that tokens do not describe are remembered, so that what stands below them is
+  recognised, but they have no keys.
+* Ranks have their own name spaces; keys are shared by all ranks of the replica.
+* No input raises: what does not fit is counted.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from inferencecache.events.adapters import AdapterNames, parse_adapter_names
+from inferencecache.events.admission import Admission, is_prefix_group, parent_in
+from inferencecache.events.blocks import BlockGroup
+from inferencecache.events.ledger import Ledger, Placing
+from inferencecache.events.live_set import live_runs
+from inferencecache.events.mapper_counters import Drop, MapperCounters
+from inferencecache.events.mediums import GPU_LANE, UNKNOWN_LANE, lane_of
+from inferencecache.events.messages import BlockRemoved, BlockStored, EventBatch
+from inferencecache.events.operations import Changes, Operation, StoreRun
+from inferencecache.events.orphans import Orphans
+from inferencecache.settings.producer import MapperSettings
+from inferencecache.types import CacheTier
+
+
+class _Rank:
+    """Name space of one data-parallel rank."""
+
+    __slots__ = ("groups", "has_tier_events", "is_doubted", "prefix_groups")
+
+    def __init__(self) -> None:
+        self.groups: dict[int, BlockGroup] = {}
+        self.prefix_groups: dict[int, bool] = {}
+        self.has_tier_events = False
+        self.is_doubted = False
+
+    def group(self, group_idx: int) -> BlockGroup:
+        found = self.groups.get(group_idx)
+        if found is None:
+            found = self.groups[group_idx] = BlockGroup()
+        return found
+
+
+class EventMapper:
+    """The blocks of one replica, all its ranks, and the keys it holds.
+
+    Args:
+        settings: Block size, bounds and choices.
+
+    Attributes:
+        counters: What happened so far.
+    """
+
+    def __init__(self, settings: MapperSettings) -> None:
+        self.counters = MapperCounters()
+        self._settings = settings
+        self._ledger = Ledger(settings, self.counters)
+        names = parse_adapter_names(settings.lora_adapter_names)
+        self._admission = Admission(
+            index_size=settings.block_size_tokens,
+            adapters=AdapterNames(names, use_event_name=settings.lora_name_from_event),
+            counters=self.counters,
+        )
+        self._orphans = Orphans(
+            blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns
+        )
+        self._ranks: dict[int, _Rank] = {}
+
+    # ------------------------------------------------------------------ changes
+
+    def apply(self, batch: EventBatch, now_ns: int, source_rank: int = 0) -> list[Operation]:
+        """Take in one batch and return what the index has to change, in order.
+
+        Args:
+            batch: The decoded batch; its own rank wins over *source_rank*.
+            now_ns: Monotonic or Unix time, only compared with earlier calls.
+            source_rank: Rank of the socket the batch came from.
+        """
+        self.counters.batches += 1
+        for cause, times in batch.faults.items():
+            self.counters.fault(cause, times)
+        if batch.rank is not None and batch.rank != source_rank:
+            self.counters.rank_mismatches += 1
+        rank = source_rank if batch.rank is None else batch.rank
+        changes = Changes()
+        if rank not in self._ranks and len(self._ranks) >= self._settings.ranks_max:
+            self.counters.drop(Drop.RANKS)
+            return changes.operations
+        self._give_up_orphans(now_ns)
+        for event in batch.events:
+            if isinstance(event, BlockStored):
+                self._store(rank, event, now_ns, changes)
+            elif isinstance(event, BlockRemoved):
+                self._remove(rank, event, changes)
+            else:
+                self._clear(rank, changes)
+        self._ledger.trim(self._all_groups(), changes)
+        self._ledger.trim_inferred(changes)
+        return changes.operations
+
+    def reset(self, rank: int = 0) -> list[Operation]:
+        """Forget one rank's blocks, as after a restart of its engine."""
+        changes = Changes()
+        self._clear(rank, changes)
+        return changes.operations
+
+    def doubt(self, rank: int = 0) -> None:
+        """Note that removals of *rank* may have been lost.
+
+        Its blocks are no longer reported again on the slow cycle, so what is stale dies at the
+        server's TTL; the doubt ends with the next clear.
+        """
+        self._rank(rank).is_doubted = True
+
+    def expire(self, now_ns: int) -> None:
+        """Drop the blocks that have waited too long for their parent."""
+        self._give_up_orphans(now_ns)
+
+    def note_skew(self, batch: EventBatch, now_ns: int) -> None:
+        """Count a live batch whose clock is far from ours.
+
+        Args:
+            batch: A batch that came live, not from a replay.
+            now_ns: Unix time.
+        """
+        distance_ns = abs(batch.timestamp_ns - now_ns)
+        if batch.timestamp_ns and distance_ns > self._settings.clock_skew_max_ns:
+            self.counters.clock_skews += 1
+
+    # ------------------------------------------------------------------ reads
+
+    @property
+    def blocks_total(self) -> int:
+        """Engine blocks remembered."""
+        return self._ledger.blocks_total
+
+    @property
+    def orphan_blocks(self) -> int:
+        """Engine blocks that wait for their parent."""
+        return self._orphans.blocks_total
+
+    @property
+    def keys_total(self) -> int:
+        """Keys held, over all adapters."""
+        return len(self._ledger.keys)
+
+    def held_keys(self) -> dict[tuple[str, int], CacheTier]:
+        """Return every held (adapter, key) with its tier; linear in keys."""
+        return self._ledger.keys.held()
+
+    def live_set(self, *, include_doubtful: bool) -> Iterator[StoreRun]:
+        """Yield everything held as runs, while other calls may go on in between.
+
+        Args:
+            include_doubtful: Whether to include blocks that may be gone unnoticed: those of a rank
+                in doubt, those whose copies are no longer counted and those only assumed to be
+                offloaded. True to fill an empty server, False to keep entries alive.
+        """
+        for rank in list(self._ranks.values()):
+            if rank.is_doubted and not include_doubtful:
+                continue
+            for group in list(rank.groups.values()):
+                yield from live_runs(
+                    group, self._ledger.keys, self._settings, include_doubtful=include_doubtful
+                )
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if blocks, keys and totals disagree; linear in blocks."""
+        blocks = [block for group in self._all_groups() for block in group.blocks.values()]
+        held: dict[tuple[str, int], CacheTier] = {}
+        for block in blocks:
+            assert block.holding > 0, "a block without a copy is held"  # noqa: S101 - ours
+            for key in block.keys:
+                name = (block.adapter_id, key)
+                held[name] = min(block.tier, held.get(name, block.tier))
+        assert len(blocks) == self._ledger.blocks_total, "blocks over all groups"  # noqa: S101 - ours
+        assert held == self.held_keys(), "keys over all blocks"  # noqa: S101 - ours
+
+    # ------------------------------------------------------------------ events
+
+    def _store(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
+        """Place a store, then every waiting store that it makes placeable."""
+        self._store_one(rank, event, now_ns, changes)
+        if not self._orphans.blocks_total:
+            return
+        placed = deque([event])
+        while placed:
+            done = placed.popleft()
+            for orphan in self._orphans.take(rank, done.group_idx, done.block_hashes):
+                self.counters.orphans_resolved += len(orphan.event.block_hashes)
+                self._store_one(rank, orphan.event, now_ns, changes)
+                for removal in orphan.removals:
+                    self._remove(rank, removal, changes)
+                placed.append(orphan.event)
+
+    def _store_one(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
+        cause = self._refusal(rank, event, changes)
+        if cause is not None:
+            self.counters.drop(cause)
+            return
+        lane = self._lane(event.medium)
+        space = self._rank(rank)
+        space.has_tier_events |= lane != GPU_LANE
+        group = space.group(event.group_idx)
+        if not event.token_ids:
+            self._copy_known(group, event, lane, changes)
+            return
+        adapter_id = self._admission.adapter_of(event)
+        cause = (
+            Drop.ADAPTER if adapter_id is None else self._admission.size_fault(event, group, lane)
+        )
+        if cause is not None or adapter_id is None:
+            self._refuse(cause, group, event, lane, changes)
+            return
+        placing = Placing(group, event, adapter_id, lane, parent_in(group, event))
+        if event.parent_block_hash is not None and placing.parent is None:
+            self._hold(rank, event, now_ns)
+            return
+        cause = self._admission.parent_fault(placing)
+        if cause is not None:
+            self.counters.drop(cause)
+            return
+        self._ledger.store(placing, changes)
+
+    def _refusal(self, rank: int, event: BlockStored, changes: Changes) -> Drop | None:
+        """Return why a store is not looked at further, None if it is."""
+        if event.is_remote:
+            return Drop.REMOTE
+        space = self._rank(rank)
+        known = space.prefix_groups.get(event.group_idx)
+        is_prefix = is_prefix_group(event.kv_cache_spec_kind, event.group_idx, known=known)
+        if event.kv_cache_spec_kind:
+            space.prefix_groups[event.group_idx] = is_prefix
+        if not is_prefix:
+            gone = space.groups.pop(event.group_idx, None)
+            if gone is not None:
+                self._ledger.drop_group(gone, changes)
+            return Drop.GROUP
+        if not event.block_hashes:
+            return Drop.EMPTY
+        if event.parent_block_hash in event.block_hashes:
+            return Drop.SELF_PARENT
+        return None
+
+    def _refuse(
+        self,
+        cause: Drop | None,
+        group: BlockGroup,
+        event: BlockStored,
+        lane: int,
+        changes: Changes,
+    ) -> None:
+        """Drop a store whose blocks cannot be made new; copies of known ones still count."""
+        if cause == Drop.FOREIGN_CHUNK:
+            self._copy_known(group, event, lane, changes)
+        elif cause is not None:
+            self.counters.drop(cause)
+
+    def _copy_known(
+        self, group: BlockGroup, event: BlockStored, lane: int, changes: Changes
+    ) -> None:
+        """Count copies of blocks that are announced by their hashes alone."""
+        for engine_hash in event.block_hashes:
+            block = group.blocks.get(engine_hash)
+            if block is None:
+                self.counters.drop(Drop.UNKNOWN_BLOCK)
+                continue
+            before, after = self._ledger.add_copy(group, engine_hash, lane)
+            if before != after:
+                self._ledger.announce(block, changes)
+
+    def _hold(self, rank: int, event: BlockStored, now_ns: int) -> None:
+        self.counters.orphaned_blocks += len(event.block_hashes)
+        self.counters.orphans_dropped += self._orphans.hold(rank, event, now_ns)
+
+    def _give_up_orphans(self, now_ns: int) -> None:
+        self.counters.orphans_dropped += self._orphans.expire(now_ns)
+
+    def _remove(self, rank: int, event: BlockRemoved, changes: Changes) -> None:
+        space = self._rank(rank)
+        lane = self._lane(event.medium)
+        group = space.groups.get(event.group_idx)
+        if event.is_remote:
+            return
+        infer = self._settings.infer_offload and not space.has_tier_events
+        for engine_hash in event.block_hashes:
+            if group is not None and self._ledger.remove(
+                group, engine_hash, lane, infer=infer, changes=changes
+            ):
+                self.counters.removed_blocks += 1
+            elif not self._orphans.note_removal(rank, event, engine_hash):
+                self.counters.unknown_removals += 1
+
+    def _clear(self, rank: int, changes: Changes) -> None:
+        """Forget a rank: one clear if it was alone, evictions if others hold keys too."""
+        self.counters.cleared += 1
+        space = self._rank(rank)
+        self._orphans.clear(rank)
+        others = any(
+            group.blocks
+            for number, other in self._ranks.items()
+            if number != rank
+            for group in other.groups.values()
+        )
+        if others:
+            for group in space.groups.values():
+                self._ledger.drop_group(group, changes)
+        else:
+            self._ledger.forget_all()
+            for group in space.groups.values():
+                for block in group.blocks.values():
+                    block.holding = 0
+            changes.clear()
+        self._ranks[rank] = _Rank()
+
+    def _lane(self, medium: str) -> int:
+        lane = lane_of(medium)
+        if lane == UNKNOWN_LANE:
+            self.counters.unknown_mediums += 1
+        return lane
+
+    def _rank(self, rank: int) -> _Rank:
+        found = self._ranks.get(rank)
+        if found is None:
+            found = self._ranks[rank] = _Rank()
+        return found
+
+    def _all_groups(self) -> list[BlockGroup]:
+        return [group for rank in self._ranks.values() for group in rank.groups.values()]
