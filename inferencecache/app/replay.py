@@ -16,10 +16,10 @@ import uvloop
 from inferencecache.app.replay_input import ReplayInput
 from inferencecache.app.replay_plane import ReplayPlane, ServerLostError
 from inferencecache.app.replay_server import server_for
-from inferencecache.clock import NS_PER_MS, NS_PER_S, Clock
+from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.settings.replay import ReplaySettings
-from inferencecache.simulation import Experiment, ReplaySummary
+from inferencecache.simulation import Experiment, ReplaySummary, due_in_ns
 from inferencecache.transport.system_clock import SystemClock
 from inferencecache.types import PROBE_TENANT_ID
 
@@ -81,7 +81,10 @@ async def _play(
     await plane.start()
     started_ns = stage.clock.monotonic_ns()
     for done, prompt in enumerate(trace.prompts):
-        await _wait_for_arrival(prompt.arrival_ms, settings.speed, started_ns, stage.clock)
+        elapsed_ns = stage.clock.monotonic_ns() - started_ns
+        wait_ns = due_in_ns(prompt.arrival_ms, settings.speed, elapsed_ns)
+        if wait_ns:
+            await asyncio.sleep(wait_ns / NS_PER_S)
         try:
             await plane.report(experiment.play(prompt, await plane.look_up(prompt)))
         except ServerLostError as error:
@@ -91,16 +94,6 @@ async def _play(
         stage.watcher.played(experiment, done + 1)
     duration_ns = stage.clock.monotonic_ns() - started_ns
     return experiment.summary(trace.name, plane.replica_ids, duration_ns)
-
-
-async def _wait_for_arrival(arrival_ms: int, speed: float, started_ns: int, clock: Clock) -> None:
-    """Wait until a prompt is due; a replay behind its time does not wait."""
-    if not speed:
-        return
-    due_ns = started_ns + int(arrival_ms * NS_PER_MS / speed)
-    wait_ns = due_ns - clock.monotonic_ns()
-    if wait_ns > 0:
-        await asyncio.sleep(wait_ns / NS_PER_S)
 
 
 def _check(settings: ReplaySettings) -> None:

@@ -3,6 +3,7 @@
 from inferencecache.simulation.block_cache import BlockCache, CacheOutcome
 from inferencecache.simulation.experiment import Answer, Experiment, Served, Standing
 from inferencecache.simulation.fleet import Fleet, InfiniteFleet, RoundRobinFleet, Tally, total_of
+from inferencecache.simulation.pace import due_in_ns
 from inferencecache.simulation.prompt import Prompt, prompt_of
 from inferencecache.simulation.routing import LoadWindow, Route, Router, RouteSource, seeded_order
 from inferencecache.simulation.summary import (
@@ -46,6 +47,7 @@ __all__ = [
     "StrategySummary",
     "Tally",
     "TraceRequest",
+    "due_in_ns",
     "parse_request",
     "parse_trace",
     "percentile_ns",
