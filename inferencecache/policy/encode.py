@@ -31,6 +31,7 @@ def encode_policy_push(snapshot: PolicySnapshot) -> bytes:
 
 
 def _policy(policy: CachePolicy) -> dict[str, object]:
+    """Return the members of a policy, by their wire names."""
     return {
         "namespace": policy.namespace,
         "evictionTTL": policy.eviction_ttl_ns,
@@ -45,6 +46,7 @@ def _policy(policy: CachePolicy) -> dict[str, object]:
 
 
 def _strategy(strategy: Strategy | None) -> dict[str, object] | None:
+    """Return the members of a strategy, by their wire names."""
     if strategy is None:
         return None
     return {
@@ -55,6 +57,7 @@ def _strategy(strategy: Strategy | None) -> dict[str, object] | None:
 
 
 def _tenant(tenant: TenantQuota) -> dict[str, object]:
+    """Return the members of a quota, by their wire names."""
     return {
         "tenantID": tenant.tenant_id,
         "maxIndexEntries": tenant.max_index_entries,

@@ -105,12 +105,15 @@ class Members:
         return None if value is None else read(value, self._where(key))
 
     def _take(self, key: str) -> object:
+        """Return a member and forget it, None when absent or null."""
         return self._left.pop(key.lower(), None)
 
     def _where(self, key: str) -> str:
+        """Return the dotted path of a member."""
         return f"{self._path}.{key}" if self._path else key
 
     def _integer(self, key: str, minimum: int, maximum: int) -> int:
+        """Return an integer within bounds, 0 when absent."""
         value = self._take(key)
         if value is None:
             return 0

@@ -73,6 +73,7 @@ def _parse(body: bytes) -> object:
 
 
 def _fold_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the members of an object by lower-case key, the last duplicate counting."""
     folded = {key.lower(): value for key, value in pairs}
     for value in folded.values():
         if isinstance(value, str) and not value.isascii() and _is_half_a_pair(value):
@@ -81,6 +82,7 @@ def _fold_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _is_half_a_pair(text: str) -> bool:
+    """Tell whether *text* could not be sent as UTF-8."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -89,22 +91,26 @@ def _is_half_a_pair(text: str) -> bool:
 
 
 def _integer(digits: str) -> int:
+    """Return the integer, unless it is too long for any field."""
     if len(digits) > _DIGITS_MAX:
         raise ValueError("a number has too many digits")
     return int(digits)
 
 
 def _refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and the infinities, which JSON does not have."""
     raise ValueError(f"{name} is not a JSON number")
 
 
 def _reason(error: ValueError) -> str:
+    """Return what was wrong with the text, in one line."""
     if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
         return "trailing content after the first JSON value"
     return str(error)
 
 
 def _policy(value: object, path: str) -> CachePolicy:
+    """Return one policy."""
     members = Members(value, path)
     policy = CachePolicy(
         namespace=members.text("namespace"),
@@ -122,6 +128,7 @@ def _policy(value: object, path: str) -> CachePolicy:
 
 
 def _strategy(value: object, path: str) -> Strategy:
+    """Return the gates of one policy."""
     members = Members(value, path)
     strategy = Strategy(
         enable_chain_matching=members.flag("enableChainMatching"),
@@ -133,6 +140,7 @@ def _strategy(value: object, path: str) -> Strategy:
 
 
 def _tenant(value: object, path: str) -> TenantQuota:
+    """Return one quota."""
     members = Members(value, path)
     tenant = TenantQuota(
         tenant_id=members.text("tenantID"),

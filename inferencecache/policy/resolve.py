@@ -45,15 +45,18 @@ def resolve(policy: CachePolicy, settings: PolicySettings, default_ttl_ns: int) 
 
 
 def _given(value: bool | None, default: bool) -> bool:  # noqa: FBT001 - values, not switches
+    """Return *value*, or *default* when it was not said."""
     return default if value is None else value
 
 
 def _floor(value: float | None, default: float) -> float:
+    """Return the score floor as a float32, at least 0."""
     if value is None or not math.isfinite(value):
         value = default
     return to_float32(max(0.0, value))
 
 
 def _algorithm(eviction: str) -> EvictionAlgorithm:
+    """Return the algorithm that *eviction* names."""
     is_lfu = eviction.lower() == EvictionAlgorithm.LFU
     return EvictionAlgorithm.LFU if is_lfu else EvictionAlgorithm.LRU

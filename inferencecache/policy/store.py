@@ -129,6 +129,7 @@ class PolicyStore:
 def _sorted_snapshot(
     policies: dict[str, CachePolicy], tenants: dict[str, TenantQuota]
 ) -> PolicySnapshot:
+    """Return what was pushed, sorted by tenant."""
     return PolicySnapshot(
         policies=tuple(policies[namespace] for namespace in sorted(policies)),
         tenants=tuple(tenants[tenant_id] for tenant_id in sorted(tenants)),
