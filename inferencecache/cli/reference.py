@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from inferencecache.cli.replay import ReplayCommandSettings
+from inferencecache.settings.client import ClientSettings
 from inferencecache.settings.knob import Knob, env_of, knobs_of
 from inferencecache.settings.loader import groups_of
 from inferencecache.settings.refused import REFUSED
@@ -41,6 +43,12 @@ holds for `tenant_id`.
 """
 
 
+_COMMAND_SETTINGS = {
+    "serve": ServerSettings,
+    "replay": ReplayCommandSettings,
+}
+
+
 def main() -> None:
     """Write every page into the directory named on the command line."""
     directory = Path(sys.argv[1])
@@ -54,14 +62,20 @@ def pages() -> dict[str, str]:
 
 
 def settings_page() -> str:
-    """Return the page of all settings of ``inferencecache serve``."""
+    """Return the page of all settings: of each command, and of the client library."""
     lines = ["# Settings", "", GENERATED, "", _SETTINGS_INTRO]
-    for name, group in groups_of(ServerSettings):
-        lines += [f"## {name.capitalize()}", ""]
-        lines += _table(
-            ("flag", "default", "unit", "allowed", "variable", "meaning"),
-            (_setting_row(knob) for knob in knobs_of(group)),
-        )
+    for command, settings_class in _COMMAND_SETTINGS.items():
+        for name, group in groups_of(settings_class):
+            lines += [f"## `{command}`: {name}", ""]
+            lines += _table(
+                ("flag", "default", "unit", "allowed", "variable", "meaning"),
+                (_setting_row(knob) for knob in knobs_of(group)),
+            )
+    lines += ["## Client library", "", "Arguments of `ClientSettings`; durations in ns.", ""]
+    lines += _table(
+        ("argument", "default", "unit", "allowed", "meaning"),
+        map(_argument_row, knobs_of(ClientSettings)),
+    )
     lines += ["## Refused for now", ""]
     lines += ["These names are reserved; giving one ends the program with exit code 2.", ""]
     lines += _table(
@@ -91,6 +105,11 @@ def _setting_row(knob: Knob) -> tuple[str, ...]:
     unit = "" if knob.unit == "ns" else knob.unit
     default = write(knob, knob.default)
     return (f"`--{knob.flag}`", f"`{default}`", unit, allowed(knob), f"`{knob.env}`", knob.help)
+
+
+def _argument_row(knob: Knob) -> tuple[str, ...]:
+    default = write(knob, knob.default)
+    return (f"`{knob.name}`", f"`{default}`", knob.unit, allowed(knob), knob.help)
 
 
 def _metric_row(spec: MetricSpec) -> tuple[str, ...]:
