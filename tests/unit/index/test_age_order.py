@@ -1,0 +1,33 @@
+"""The age order is right for stamps that are equal, old, or out of order."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inferencecache.index.age_order import AgeOrder
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "discard", "oldest"]), st.integers(0, 8), st.integers(-3, 3)),
+    max_size=60,
+)
+
+
+@given(steps=STEPS)
+def test_order_agrees_with_a_plain_list(steps: list[tuple[str, int, int]]) -> None:
+    """Oldest stamp first, and among equal stamps the last one added first."""
+    order: AgeOrder[int] = AgeOrder()
+    plain: list[tuple[int, int]] = []
+    for action, item, seen_ns in steps:
+        held = next((entry for entry in plain if entry[0] == item), None)
+        if action == "add" and held is None:
+            order.add(item, seen_ns)
+            plain.append((item, seen_ns))
+        elif action == "discard" and held is not None:
+            order.discard(item, held[1])
+            plain.remove(held)
+        oldest_ns = min((entry[1] for entry in plain), default=None)
+        tied = [entry[0] for entry in plain if entry[1] == oldest_ns]
+
+        assert order.oldest_ns() == oldest_ns
+        assert order.oldest() == (tied[-1] if tied else None)
+        assert sorted(order.items()) == sorted(entry[0] for entry in plain)
+        assert bool(order) == bool(plain)

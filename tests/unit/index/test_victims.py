@@ -1,0 +1,140 @@
+"""Which entries go first, and that limits hold exactly."""
+
+from collections.abc import Callable
+
+from index_driver import DriverRules, IndexDriver
+
+from inferencecache.index import EventType, EvictionReason
+from inferencecache.types import EvictionAlgorithm, PartitionKey
+
+KEY = PartitionKey("t", "m", "vllm", "")
+OLD = [b"o1", b"o2", b"o3", b"o4"]
+NEW = [b"n1", b"n2"]
+
+
+def test_cap_takes_the_deepest_blocks_of_the_oldest_hold(
+    make_driver: Callable[..., IndexDriver],
+) -> None:
+    """Exactly as many go as are over the cap, from the end of the oldest chain."""
+    driver = make_driver(entries_max=5)
+    driver.report("A", OLD, 10)
+    driver.report("A", NEW, 20)
+
+    assert driver.index.entries == 5
+    assert driver.depths(OLD, 21) == {"A": 3}
+    assert driver.depths(NEW, 21) == {"A": 2}
+    assert driver.index.counters.evictions == {(EvictionAlgorithm.LRU, EvictionReason.CAP): 1}
+
+
+def test_equal_ages_go_from_the_end_of_what_was_reported_last(
+    driver: IndexDriver, rules: DriverRules
+) -> None:
+    """A batch a, b, c, d at one stamp under a quota of 2 keeps a and b."""
+    rules.quotas["t"] = 2
+    driver.report("A", [b"a", b"b", b"c", b"d"], 10)
+
+    assert driver.depths([b"a", b"b", b"c", b"d"], 11) == {"A": 2}
+    assert driver.index.counters.tenant_evictions == {"t": 2}
+
+
+def test_quota_removes_whole_keys_by_their_newest_holder(
+    driver: IndexDriver, rules: DriverRules
+) -> None:
+    """A key is as old as its freshest holder, and goes from all holders at once."""
+    rules.quotas["t"] = 2
+    driver.report("A", [b"a"], 10)
+    driver.report("A", [b"b"], 11)
+    driver.report("B", [b"a"], 12)
+    driver.report("A", [b"c"], 13)
+
+    assert driver.depths([b"a"], 14) == {"A": 1, "B": 1}
+    assert driver.depths([b"b"], 14) == {}
+
+
+def test_a_quota_set_later_acts_at_the_next_update(driver: IndexDriver, rules: DriverRules) -> None:
+    """A lowered quota waits for the tenant's next update, even an empty one."""
+    driver.report("A", OLD, 10)
+    rules.quotas["t"] = 1
+    assert driver.index.prefixes == 4
+
+    driver.report("A", OLD[:1], 11)
+
+    assert driver.index.prefixes == 1
+    assert driver.depths(OLD, 12) == {"A": 1}
+
+
+def test_lfu_spares_what_was_used(
+    make_driver: Callable[..., IndexDriver], rules: DriverRules
+) -> None:
+    """Under LFU a used old entry outlives an unused newer one; without LFU it does not."""
+    rules.lfu.add("t")
+    driver = make_driver(entries_max=3)
+    driver.report("A", OLD[:2], 10)
+    driver.index.credit(KEY, OLD[:2], {"A": 2})
+    driver.report("A", [b"x"], 20)
+    driver.report("A", [b"y"], 30)
+    assert driver.depths(OLD[:2], 31) == {"A": 2}
+    assert driver.depths([b"x"], 31) == {}
+
+    rules.lfu.clear()
+    rules.revision += 1
+    driver.report("A", [b"z"], 40)
+
+    assert driver.depths(OLD[:2], 41) == {"A": 1}
+    assert driver.depths([b"y"], 41) == {"A": 1}
+
+
+def test_halving_makes_used_entries_victims_again(
+    make_driver: Callable[..., IndexDriver], rules: DriverRules
+) -> None:
+    """A single use is forgotten after one halving."""
+    rules.lfu.add("t")
+    driver = make_driver(entries_max=2)
+    driver.report("A", OLD[:1], 10)
+    driver.index.credit(KEY, OLD[:1], {"A": 1})
+    for _ in driver.index.halve_credits_slices():
+        pass
+    driver.report("A", [b"x"], 20)
+    driver.report("A", [b"y"], 30)
+
+    assert driver.depths(OLD[:1], 31) == {}
+
+
+def test_cleared_replica_counts_for_nothing_while_it_is_reclaimed(
+    make_driver: Callable[..., IndexDriver],
+) -> None:
+    """ALL_CLEARED is true at once, however long reclaiming takes."""
+    driver = make_driver(slice_blocks=1)
+    chains = [[bytes((65 + chain, 48 + block)) for block in range(4)] for chain in range(5)]
+    for now, chain in enumerate(chains, start=10):
+        driver.report("A", chain, now)
+        driver.report("B", chain[:1], now)
+    driver.event(EventType.ALL_CLEARED, "A", 20)
+
+    assert driver.index.has_pending_reclaim
+    assert driver.index.entries == 5
+    assert all(driver.depths(chain, 21) == {"B": 1} for chain in chains)
+    driver.report("A", chains[0], 22)
+    assert driver.depths(chains[0], 23) == {"A": 4, "B": 1}
+
+    while driver.index.has_pending_reclaim:
+        next(driver.index.reclaim_slices(), None)
+        driver.index.check_invariants()
+    assert driver.index.prefixes == 8
+    assert driver.depths(chains[0], 24) == {"A": 4, "B": 1}
+
+
+def test_sweep_in_slices_expires_everything_due(make_driver: Callable[..., IndexDriver]) -> None:
+    """What is as old as the TTL goes, slice by slice; what is younger stays."""
+    driver = make_driver(slice_blocks=2)
+    driver.report("A", OLD, 10)
+    driver.report("A", NEW, 11)
+
+    slices = 0
+    for _ in driver.index.sweep_slices(1_010):
+        slices += 1
+        driver.index.check_invariants()
+
+    assert slices >= 1
+    assert driver.index.prefixes == 2
+    assert driver.index.counters.evictions == {(EvictionAlgorithm.LRU, EvictionReason.TTL): 4}
