@@ -1,0 +1,1 @@
+"""Sockets and wire formats: the only package that sees grpc, aiohttp, protobuf, prometheus."""

@@ -1,6 +1,7 @@
 """What packages export exists, is documented, and imports without side effects."""
 
 import importlib
+import inspect
 import logging
 import os
 import pkgutil
@@ -19,11 +20,11 @@ EXPORTING = [
 
 
 @pytest.mark.parametrize("name", EXPORTING)
-def test_exports_exist_sorted_and_once(name: str) -> None:
-    """``__all__`` names real attributes, in order."""
+def test_exports_exist_once(name: str) -> None:
+    """``__all__`` names real attributes, each once; the linter keeps them in order."""
     package = importlib.import_module(name)
     exported = list(getattr(package, "__all__", []))
-    assert exported == sorted(set(exported))
+    assert len(exported) == len(set(exported))
     assert all(hasattr(package, attribute) for attribute in exported)
 
 
@@ -34,7 +35,7 @@ def test_packages_and_exports_are_documented(name: str) -> None:
     assert package.__doc__
     for attribute in getattr(package, "__all__", []):
         exported = getattr(package, attribute)
-        if isinstance(exported, type) or callable(exported):
+        if inspect.isclass(exported) or inspect.isfunction(exported):
             assert exported.__doc__, attribute
 
 

@@ -1,0 +1,143 @@
+"""Periodic work: what runs, in slices, and what is measured."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from inferencecache.app.server import Server, running_server
+from inferencecache.app.upkeep import Upkeep, run_slices
+from inferencecache.clock import ManualClock
+from inferencecache.index import EventType, IndexEvent, StateUpdate
+from inferencecache.service import CachePlane
+from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.settings.http import HttpSettings
+from inferencecache.settings.index import IndexSettings
+from inferencecache.settings.metrics import MetricsSettings
+from inferencecache.settings.process import ProcessSettings
+from inferencecache.settings.server import ServerSettings
+
+SECOND_NS = 1_000_000_000
+MINUTE_NS = 60 * SECOND_NS
+LOOPBACK = {
+    "grpc": GrpcSettings(bind_address="127.0.0.1:0"),
+    "http": HttpSettings(bind_address="127.0.0.1:0"),
+}
+
+
+def built(clock: ManualClock, settings: ServerSettings) -> tuple[Server, Upkeep]:
+    """Return a server that is not started, and its upkeep."""
+    server = Server(settings, clock=clock)
+    upkeep = Upkeep(settings=settings, plane=server.plane, metrics=server.metrics, clock=clock)
+    return server, upkeep
+
+
+def report(plane: CachePlane, blocks: int) -> None:
+    """Report one chain of replica ``a``."""
+    update = StateUpdate(tenant_id="t", model_id="m", replica_id="a", hash_scheme="vllm")
+    update.add_chain([number.to_bytes(8) for number in range(blocks)], [16] * blocks)
+    plane.report(update)
+
+
+async def test_slices_let_others_work_in_between() -> None:
+    """Another task gets its turn between any two slices."""
+    turns: list[str] = []
+
+    def slices() -> Iterator[None]:
+        for number in range(3):
+            turns.append(f"slice {number}")
+            yield
+
+    async def other() -> None:
+        for number in range(3):
+            turns.append(f"other {number}")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(run_slices(slices()), other())
+    assert turns == ["slice 0", "other 0", "slice 1", "other 1", "slice 2", "other 2"]
+
+
+async def test_a_sweep_removes_what_has_expired_and_is_counted() -> None:
+    """After the sweep the entries are gone, whoever asks or not."""
+    clock = ManualClock(1_700_000_000 * SECOND_NS)
+    server, upkeep = built(clock, ServerSettings())
+    report(server.plane, 5_000)
+    clock.advance_ns(31 * MINUTE_NS)
+    await upkeep.sweep()
+    assert server.plane.index.entries == 0
+    page = (await server.metrics.render()).decode()
+    assert "inferencecache_index_sweep_duration_seconds_count 1.0" in page
+
+
+async def test_reclaiming_finishes_what_a_clear_has_left() -> None:
+    """A big replica's memory is freed after its ALL_CLEARED, in the background."""
+    clock = ManualClock(1_700_000_000 * SECOND_NS)
+    server, upkeep = built(clock, ServerSettings(index=IndexSettings(slice_blocks=16)))
+    report(server.plane, 5_000)
+    clear = IndexEvent(type=EventType.ALL_CLEARED, tenant_id="t", model_id="m", replica_id="a")
+    server.plane.publish(clear)
+    await upkeep.reclaim()
+    assert not server.plane.index.has_pending_reclaim
+    assert server.plane.index.entries == 0
+    server.plane.index.check_invariants()
+
+
+async def test_halving_runs_over_everything() -> None:
+    """Halving use counts ends and leaves the index intact."""
+    server, upkeep = built(ManualClock(1_700_000_000 * SECOND_NS), ServerSettings())
+    report(server.plane, 100)
+    await upkeep.halve_credits()
+    server.plane.index.check_invariants()
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (ServerSettings(), {"sweep", "reclaim", "loop-lag"}),
+        (
+            ServerSettings(
+                index=IndexSettings(lfu_halving_interval_ns=MINUTE_NS),
+                metrics=MetricsSettings(loop_lag_interval_ns=0),
+            ),
+            {"sweep", "reclaim", "lfu-halving"},
+        ),
+    ],
+)
+async def test_an_interval_of_zero_turns_work_off(
+    settings: ServerSettings, names: set[str]
+) -> None:
+    """What is never to happen has no task."""
+    _, upkeep = built(ManualClock(), settings)
+    tasks = upkeep.tasks()
+    assert set(tasks) == names
+    for work in tasks.values():
+        work.close()
+
+
+async def test_work_repeats_while_the_server_runs() -> None:
+    """Sweeps and lag measurements come again and again, without anybody asking."""
+    settings = ServerSettings(
+        index=IndexSettings(sweep_interval_ns=1_000_000),
+        metrics=MetricsSettings(loop_lag_interval_ns=1_000_000),
+        **LOOPBACK,  # type: ignore[arg-type] # two groups
+    )
+    async with running_server(settings) as server, asyncio.timeout(30):
+        shown = ""
+        while not ("sweep_duration_seconds_count 3" in shown and "lag_seconds_count 3" in shown):
+            shown += (await server.metrics.render()).decode()
+
+
+async def test_broken_upkeep_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server whose sweeps fail must not look healthy for ever."""
+
+    async def broken(_upkeep: Upkeep) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Upkeep, "reclaim", broken)
+    settings = ServerSettings(
+        process=ProcessSettings(reclaim_interval_ns=1_000_000),
+        **LOOPBACK,  # type: ignore[arg-type] # two groups
+    )
+    async with running_server(settings) as server, asyncio.timeout(30):
+        with pytest.raises(ZeroDivisionError):
+            await server.wait_broken()
