@@ -19,11 +19,14 @@ def channel_options(settings: ClientSettings) -> Options:
 
     Retries are off: a hint that comes late is worth nothing, so a lookup is one attempt. The
     subchannel pool is the channel's own, because a shared one would mix the back-off and
-    keepalive of clients with different settings.
+    keepalive of clients with different settings. The ping timeout is set twice: gRPC's C core waits
+    for the answer to a keepalive ping as long as its own ``ping_timeout_ms`` says, a minute unless
+    told otherwise, whatever ``keepalive_timeout_ms`` is.
     """
     return [
         ("grpc.keepalive_time_ms", settings.keepalive_interval_ns // NS_PER_MS),
         ("grpc.keepalive_timeout_ms", settings.keepalive_timeout_ns // NS_PER_MS),
+        ("grpc.http2.ping_timeout_ms", settings.keepalive_timeout_ns // NS_PER_MS),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.min_reconnect_backoff_ms", settings.connect_timeout_ns // NS_PER_MS),

@@ -302,10 +302,9 @@ async def test_silent_server_is_an_error(report_to: OpenReporter, server: Script
 
     server.on_report = hang
     reporter = report_to(server.target, settings=ClientSettings(delivery_timeout_ns=30_000_000))
-    await reporter.report(holding("a"))
 
     with pytest.raises(DeliveryError) as caught:
-        await reporter.flush()
+        await prove(reporter, holding("a"))
 
     assert caught.value.status == "DEADLINE_EXCEEDED"
 
