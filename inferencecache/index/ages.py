@@ -106,16 +106,11 @@ class TenantAges:
         return self._used.oldest()
 
     def victim(self, algorithm: EvictionAlgorithm) -> Hold | None:
-        """Return the hold the cap takes from first.
-
-        Every hold the cap can need to take from is unused: an update adds at least as many unused
-        entries as it puts the index over its cap. The fall-back keeps the cap a cap all the same.
+        """Return the hold the cap takes from first; under LFU only one never used.
 
         Complexity: O(log stamps).
         """
-        if algorithm is EvictionAlgorithm.LFU and self._unused:
-            return self._unused.oldest()
-        return self.oldest()
+        return self._unused.oldest() if algorithm is EvictionAlgorithm.LFU else self.oldest()
 
     def follow_runs(self, runs: list[Run]) -> None:
         """Start ordering runs by their newest hold, for a quota.

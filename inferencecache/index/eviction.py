@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from inferencecache.index.counters import EvictionReason, IndexCounters
 from inferencecache.index.rules import TenantRules
+from inferencecache.index.run import Hold
 from inferencecache.index.tenancy import Ledger, TenantState
 
 
@@ -75,17 +76,24 @@ class Evictor:
             self._take_oldest(self._ledger.entries - self._entries_max)
 
     def _take_oldest(self, excess: int) -> None:
-        tenant = self._ledger.stalest_tenant(self._rules.algorithm)
-        assert tenant is not None, "entries over the cap belong to tenants"
-        algorithm = self._rules.algorithm(tenant.tenant_id)
-        hold = tenant.ages.victim(algorithm)
-        assert hold is not None, "the stalest tenant has a hold"
+        hold = self._ledger.stalest_hold(self._rules.algorithm) or self._oldest_used()
         if hold.incarnation.is_cleared:
             hold.run.partition.drop_hold(hold)
             return
         removed = min(hold.run.length, excess)
+        algorithm = self._rules.algorithm(hold.run.partition.scope.model.tenant.tenant_id)
         hold.run.partition.drop_tail(hold, removed)
         self._counters.evictions[algorithm, EvictionReason.CAP] += removed
+
+    def _oldest_used(self) -> Hold:
+        """Return a victim when everything held was used.
+
+        An update adds at least as many unused entries as it puts the index over its cap, so this
+        happens only where lookups used them between two slices of that very update.
+        """
+        tenants = self._ledger.tenants.values()
+        heads = (tenant.ages.oldest() for tenant in tenants if not tenant.is_reserved)
+        return min(filter(None, heads), key=lambda hold: hold.last_seen_ns)
 
     def expire_slices(self, now_ns: int) -> Iterator[None]:
         """Remove every hold and statistics record that outlived its TTL, slice by slice.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from inferencecache.index.partition import Partition
-    from inferencecache.index.run import Incarnation
+    from inferencecache.index.run import Hold, Incarnation
 
 
 class ScopeState:
@@ -267,10 +267,8 @@ class Ledger:
             if oldest is not None:
                 self.hint(tenant, oldest.last_seen_ns)
 
-    def stalest_tenant(
-        self, algorithm_of: Callable[[str], EvictionAlgorithm]
-    ) -> TenantState | None:
-        """Return the tenant the cap takes from first.
+    def stalest_hold(self, algorithm_of: Callable[[str], EvictionAlgorithm]) -> Hold | None:
+        """Return the hold the cap takes from first, over all tenants.
 
         Hints are lower bounds, put right here when they come up.
 
@@ -290,5 +288,5 @@ class Ledger:
                 tenant.head_hint = victim.last_seen_ns
                 heapreplace(heads, (victim.last_seen_ns, tenant_id, push, tenant))
             else:
-                return tenant
+                return victim
         return None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from index_driver import DriverRules, IndexDriver
 
-from inferencecache.index import EventType, EvictionReason
+from inferencecache.index import EventType, EvictionReason, StateUpdate
 from inferencecache.types import EvictionAlgorithm, PartitionKey
 
 KEY = PartitionKey("t", "m", "vllm", "")
@@ -82,6 +82,40 @@ def test_lfu_spares_what_was_used(
 
     assert driver.depths(OLD[:2], 41) == {"A": 1}
     assert driver.depths([b"y"], 41) == {"A": 1}
+
+
+def test_lfu_spares_a_tenant_whose_entries_were_all_used(
+    make_driver: Callable[..., IndexDriver], rules: DriverRules
+) -> None:
+    """The cap takes from another tenant rather than from one with used entries only."""
+    rules.lfu.add("t")
+    driver = make_driver(entries_max=2)
+    driver.report("A", OLD[:1], 10)
+    driver.index.credit(KEY, OLD[:1], {"A": 1})
+    driver.report("A", [b"x"], 20, tenant="other")
+    driver.report("A", [b"y"], 30, tenant="other")
+
+    assert driver.depths(OLD[:1], 31) == {"A": 1}
+    assert driver.index.tenant_prefixes() == {"t": 1, "other": 1}
+
+
+def test_cap_holds_when_an_update_is_used_before_it_ends(
+    make_driver: Callable[..., IndexDriver], rules: DriverRules
+) -> None:
+    """The oldest used entries go if lookups used every block between two slices."""
+    rules.lfu.add("t")
+    driver = make_driver(entries_max=2, slice_blocks=4)
+    update = StateUpdate(tenant_id="t", model_id="m", replica_id="A", hash_scheme="vllm")
+    update.add_chain(OLD, [16] * 4)
+    update.add_chain(NEW, [16] * 2)
+    slices = driver.index.report_slices(update, 10)
+    next(slices)
+    driver.index.credit(KEY, OLD, {"A": 4})
+    for _ in slices:
+        driver.index.credit(KEY, NEW, {"A": 2})
+    driver.index.check_invariants()
+
+    assert driver.index.entries == 2
 
 
 def test_halving_makes_used_entries_victims_again(
