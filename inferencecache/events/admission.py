@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from inferencecache.events.adapters import AdapterNames
-from inferencecache.events.blocks import Block, BlockGroup
+from inferencecache.events.blocks import BlockGroup
 from inferencecache.events.chunking import fits
 from inferencecache.events.ledger import Placing
 from inferencecache.events.mapper_counters import Drop, MapperCounters
@@ -58,11 +58,11 @@ class Admission:
         """Judge how a store joins its parent."""
         parent, event = placing.parent, placing.event
         start = 0
-        if parent is not None and not parent.is_opaque:
-            start = parent.tokens
+        if parent is not None:
             if parent.adapter_id != placing.adapter_id:
                 return Drop.PARENT_ADAPTER
-            if not fits(event.block_size, self.index_size, parent.tail):
+            start, detail = parent.tokens, parent.detail
+            if detail is not None and not fits(event.block_size, self.index_size, detail.tail):
                 return Drop.BLOCK_SIZE
         if start + len(event.block_hashes) * event.block_size > INT32_MAX:
             return Drop.DEPTH
@@ -80,9 +80,3 @@ def is_prefix_group(kind: str, group_idx: int, *, known: bool | None) -> bool:
     if kind:
         return kind in PREFIX_KINDS
     return group_idx == 0 if known is None else known
-
-
-def parent_in(group: BlockGroup, event: BlockStored) -> Block | None:
-    """Return the block before the first of *event*, None for a root or an unknown parent."""
-    parent_hash = event.parent_block_hash
-    return None if parent_hash is None else group.blocks.get(parent_hash)

@@ -106,15 +106,17 @@ class SharedCounts:
     _COUNTS_MAX = 1 << 20
 
     def __init__(self) -> None:
-        self._series: dict[int, list[int]] = {}
+        self._counts: dict[int, int] = {}
+
+    def share(self, count: int) -> int:
+        """Return *count* itself or an equal integer that is already in use."""
+        if len(self._counts) >= self._COUNTS_MAX:
+            self._counts.clear()
+        return self._counts.setdefault(count, count)
 
     def run(self, before: int, step: int, blocks_total: int) -> list[int]:
         """Return the counts of *blocks_total* blocks of *step* tokens after *before* tokens."""
-        skipped, rest = divmod(before, step)
-        end = skipped + 1 + blocks_total
-        if rest or end > self._COUNTS_MAX:
-            return list(range(before + step, before + step * blocks_total + 1, step))
-        series = self._series.setdefault(step, [])
-        if len(series) < end:
-            series.extend(range(len(series) * step, end * 2 * step, step))
-        return series[skipped + 1 : end]
+        if len(self._counts) >= self._COUNTS_MAX:
+            self._counts.clear()
+        counts = range(before + step, before + step * blocks_total + 1, step)
+        return list(map(self._counts.setdefault, counts, counts))

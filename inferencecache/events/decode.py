@@ -230,7 +230,9 @@ def _count(faults: dict[str, int], cause: str) -> None:
 
 def _event(read: layout.MapEvent | layout.ArrayEvent, settings: DecodeSettings) -> DecodedEvent:
     if isinstance(read, layout.MapStored):
-        foreign = is_present(read.mm_keys) or is_present(read.cache_salt)
+        foreign = (read.mm_keys is not layout.NIL and is_present(read.mm_keys)) or (
+            read.cache_salt is not layout.NIL and is_present(read.cache_salt)
+        )
         return _stored(read, settings, read.lora_name or "", is_foreign=foreign)
     if isinstance(read, layout.ArrayStored):
         return _array_stored(read, settings)
@@ -253,8 +255,14 @@ def _stored(
 ) -> BlockStored:
     hashes = _hashes(read.block_hashes, settings)
     tokens = read.token_ids or []
-    _require_whole_blocks(len(tokens), read.block_size, len(hashes))
-    parent = read.parent_block_hash
+    if tokens and len(hashes) * read.block_size != len(tokens):
+        _require_whole_blocks(len(tokens), read.block_size, len(hashes))
+    parent, extra_keys = read.parent_block_hash, read.extra_keys
+    opaque_from = len(hashes)
+    if is_foreign:
+        opaque_from = 0
+    elif extra_keys is not layout.NIL:
+        opaque_from = first_opaque(extra_keys, lora_name, opaque_from)
     return BlockStored(
         block_hashes=hashes,
         parent_block_hash=None if parent is None else normal_hash(parent),
@@ -265,7 +273,7 @@ def _stored(
         medium=read.medium or "",
         group_idx=read.group_idx or 0,
         kv_cache_spec_kind=read.kv_cache_spec_kind or "",
-        opaque_from=0 if is_foreign else first_opaque(read.extra_keys, lora_name, len(hashes)),
+        opaque_from=opaque_from,
         is_remote=isinstance(read, layout.MapStored) and read.locality not in _LOCAL,
     )
 

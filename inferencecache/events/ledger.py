@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from inferencecache.events.blocks import Block, BlockGroup, Detail, SharedCounts
-from inferencecache.events.chunking import TOKEN_BYTES, Piece, cut_multiples, cut_pages
+from inferencecache.events.chunking import TOKEN_BYTES, Piece, cut_multiples, cut_pages, lone_key
 from inferencecache.events.key_table import T1_HOLDER, T1_MASK, T2_HOLDER, KeyTable
 from inferencecache.events.mapper_counters import MapperCounters
 from inferencecache.events.mediums import (
@@ -81,6 +81,8 @@ class Ledger:
         """
         event, parent = placing.event, placing.parent
         described = event.opaque_from
+        if len(event.block_hashes) == described == 1 and self._store_lone(placing, changes):
+            return
         if parent is not None and parent.is_opaque:
             described = 0
         if described:
@@ -89,11 +91,44 @@ class Ledger:
             self._store_opaque(placing, described, changes)
         self._counters.stored_blocks += len(event.block_hashes)
 
+    def _store_lone(self, placing: Placing, changes: Changes) -> bool:
+        """Place one new block that is one index block; False if it is anything else.
+
+        The general way does the same; its set-up costs more than the work for a single block.
+        """
+        group, event, adapter_id, lane, parent = placing
+        size, engine_hash = event.block_size, event.block_hashes[0]
+        if size != self._settings.block_size_tokens or lane != GPU_LANE:
+            return False
+        if engine_hash in group.blocks or (parent is not None and parent.is_opaque):
+            return False
+        before, tokens = (None, size) if parent is None else (parent.chain, parent.tokens + size)
+        own = event.token_ids
+        key = lone_key(own if len(own) == size else own[:size], before)
+        held = self.keys.partition(adapter_id)
+        holders = held.get(key, 0)
+        held[key] = holders + T1_HOLDER
+        tokens = self._counts.share(tokens)
+        group.blocks[engine_hash] = Block(key, tokens, adapter_id, 1, before, None)
+        self.blocks_total += 1
+        self._counters.stored_blocks += 1
+        changes.operations.append(
+            StoreRun(
+                adapter_id=adapter_id,
+                tier=CacheTier.T1,
+                keys=[key],
+                parent_key=before,
+                first_token_count=tokens,
+                is_fresh=not holders,
+            )
+        )
+        return True
+
     def _store_described(self, placing: Placing, total: int, changes: Changes) -> None:
         event, parent, index_size = placing.event, placing.parent, self._settings.block_size_tokens
         size = event.block_size
         tokens = event.token_ids
-        if total < len(event.block_hashes):
+        if len(tokens) > total * size:
             tokens = tokens[: total * size]
         chain = None if parent is None else parent.chain
         if size == index_size:
@@ -216,15 +251,15 @@ class Ledger:
         tokens = 0 if parent is None else parent.tokens - len(parent.tail) // TOKEN_BYTES
         before = None if parent is None else parent.chain
         if placing.lane == GPU_LANE:
-            runs = [(0, len(keys))] if keys else []
+            tier, runs = CacheTier.T1, [(0, len(keys))] if keys else []
         else:
             held = self.keys.partition(placing.adapter_id)
-            runs = _stretches([not held.get(key, 0) & T1_MASK for key in keys])
+            tier, runs = CacheTier.T2, _stretches([not held.get(key, 0) & T1_MASK for key in keys])
         for start, end in runs:
             changes.store(
                 StoreRun(
                     adapter_id=placing.adapter_id,
-                    tier=CacheTier.T1 if placing.lane == GPU_LANE else CacheTier.T2,
+                    tier=tier,
                     keys=keys[start:end] if end - start < len(keys) else keys,
                     parent_key=keys[start - 1] if start else before,
                     first_token_count=tokens + (start + 1) * index_size,

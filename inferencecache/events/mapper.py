@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from inferencecache.events.adapters import AdapterNames, parse_adapter_names
-from inferencecache.events.admission import Admission, is_prefix_group, parent_in
+from inferencecache.events.admission import Admission, is_prefix_group
 from inferencecache.events.blocks import BlockGroup
 from inferencecache.events.ledger import Ledger, Placing
 from inferencecache.events.live_set import live_runs
@@ -33,14 +33,24 @@ from inferencecache.events.orphans import Orphans
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 
+_Route = tuple[BlockGroup, str, int]
+_Signature = tuple[int, str, int | None, str, str, int, bool]
+
+_ROUTES_MAX = 256
+
 
 class _Rank:
-    """Name space of one data-parallel rank."""
+    """Name space of one data-parallel rank.
 
-    __slots__ = ("groups", "has_tier_events", "is_doubted", "prefix_groups")
+    ``routes`` remembers where stores with the same attributes go: group, adapter and medium. It is
+    emptied whenever something it rests on changes.
+    """
+
+    __slots__ = ("groups", "has_tier_events", "is_doubted", "prefix_groups", "routes")
 
     def __init__(self) -> None:
         self.groups: dict[int, BlockGroup] = {}
+        self.routes: dict[_Signature, _Route] = {}
         self.prefix_groups: dict[int, bool] = {}
         self.has_tier_events = False
         self.is_doubted = False
@@ -50,6 +60,23 @@ class _Rank:
         if found is None:
             found = self.groups[group_idx] = BlockGroup()
         return found
+
+    def remember(self, signature: _Signature, route: _Route) -> None:
+        if len(self.routes) >= _ROUTES_MAX:
+            self.routes.clear()
+        self.routes[signature] = route
+
+
+def _signature(event: BlockStored) -> _Signature:
+    return (
+        event.group_idx,
+        event.kv_cache_spec_kind,
+        event.lora_id,
+        event.lora_name,
+        event.medium,
+        event.block_size,
+        event.is_remote,
+    )
 
 
 class EventMapper:
@@ -205,57 +232,77 @@ class EventMapper:
                 placed.append(orphan.event)
 
     def _store_one(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
-        cause = self._refusal(rank, event, changes)
+        space = self._rank(rank)
+        route = space.routes.get(_signature(event)) if event.token_ids else None
+        if route is None:
+            route = self._find_route(space, event, changes)
+            if route is None:
+                return
+        group, adapter_id, lane = route
+        parent_hash, parent = event.parent_block_hash, None
+        if parent_hash is not None:
+            parent = group.blocks.get(parent_hash)
+            if parent_hash in event.block_hashes:
+                self.counters.drop(Drop.SELF_PARENT)
+                return
+            if parent is None:
+                self._hold(rank, event, now_ns)
+                return
+        placing = Placing(group, event, adapter_id, lane, parent)
+        cause = self._admission.parent_fault(placing)
+        if cause is None:
+            self._ledger.store(placing, changes)
+        else:
+            self.counters.drop(cause)
+
+    def _find_route(self, space: "_Rank", event: BlockStored, changes: Changes) -> "_Route | None":
+        """Work out where stores like *event* go; None when this one is done with."""
+        cause = self._refusal(space, event, changes)
         if cause is not None:
             self.counters.drop(cause)
-            return
+            return None
         lane = self._lane(event.medium)
-        space = self._rank(rank)
         space.has_tier_events |= lane != GPU_LANE
         group = space.group(event.group_idx)
         if not event.token_ids:
             self._copy_known(group, event, lane, changes)
-            return
+            return None
         adapter_id = self._admission.adapter_of(event)
-        cause = (
-            Drop.ADAPTER if adapter_id is None else self._admission.size_fault(event, group, lane)
-        )
-        if cause is not None or adapter_id is None:
-            self._refuse(cause, group, event, lane, changes)
-            return
-        placing = Placing(group, event, adapter_id, lane, parent_in(group, event))
-        if event.parent_block_hash is not None and placing.parent is None:
-            self._hold(rank, event, now_ns)
-            return
-        cause = self._admission.parent_fault(placing)
+        if adapter_id is None:
+            self.counters.drop(Drop.ADAPTER)
+            return None
+        usual_size = group.block_size
+        cause = self._admission.size_fault(event, group, lane)
         if cause is not None:
-            self.counters.drop(cause)
-            return
-        self._ledger.store(placing, changes)
+            self._refuse(cause, group, event, lane, changes)
+            return None
+        if group.block_size != usual_size:
+            space.routes.clear()
+        route = (group, adapter_id, lane)
+        if lane != UNKNOWN_LANE:
+            space.remember(_signature(event), route)
+        return route
 
-    def _refusal(self, rank: int, event: BlockStored, changes: Changes) -> Drop | None:
+    def _refusal(self, space: "_Rank", event: BlockStored, changes: Changes) -> Drop | None:
         """Return why a store is not looked at further, None if it is."""
         if event.is_remote:
             return Drop.REMOTE
-        space = self._rank(rank)
         known = space.prefix_groups.get(event.group_idx)
         is_prefix = is_prefix_group(event.kv_cache_spec_kind, event.group_idx, known=known)
         if event.kv_cache_spec_kind:
             space.prefix_groups[event.group_idx] = is_prefix
+        if is_prefix != known:
+            space.routes.clear()
         if not is_prefix:
             gone = space.groups.pop(event.group_idx, None)
             if gone is not None:
                 self._ledger.drop_group(gone, changes)
             return Drop.GROUP
-        if not event.block_hashes:
-            return Drop.EMPTY
-        if event.parent_block_hash in event.block_hashes:
-            return Drop.SELF_PARENT
-        return None
+        return None if event.block_hashes else Drop.EMPTY
 
     def _refuse(
         self,
-        cause: Drop | None,
+        cause: Drop,
         group: BlockGroup,
         event: BlockStored,
         lane: int,
@@ -264,7 +311,7 @@ class EventMapper:
         """Drop a store whose blocks cannot be made new; copies of known ones still count."""
         if cause == Drop.FOREIGN_CHUNK:
             self._copy_known(group, event, lane, changes)
-        elif cause is not None:
+        else:
             self.counters.drop(cause)
 
     def _copy_known(

@@ -1,12 +1,14 @@
-"""What a producer wants the index to change, in order; free of any wire format."""
+"""What a producer wants the index to change, in order; free of any wire format.
 
-from dataclasses import dataclass
+Structs for the reason given in ``messages``: with one-block events, one is built per block.
+"""
+
+import msgspec
 
 from inferencecache.types import CacheTier
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreRun:
+class StoreRun(msgspec.Struct, frozen=True, kw_only=True):
     """Keys that follow one another in a prompt and are held at one tier.
 
     Attributes:
@@ -26,16 +28,14 @@ class StoreRun:
     is_fresh: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True, kw_only=True):
     """Keys no longer held in one partition. In the base partition the index takes it for all."""
 
     adapter_id: str
     keys: list[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clear:
+class Clear(msgspec.Struct, frozen=True):
     """Nothing of the replica is held any more."""
 
 
