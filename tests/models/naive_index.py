@@ -103,10 +103,10 @@ class NaiveIndex:
     def credit(
         self, key: PartitionKey, block_hashes: Sequence[bytes], depths: Mapping[str, int]
     ) -> None:
-        """Count one use of the first blocks of a request, as deep as each replica matched."""
+        """Count one use of each block of a request, as deep as each replica matched."""
         if self.rules.algorithm(key.tenant_id) is EvictionAlgorithm.LFU:
             for replica_id, depth in depths.items():
-                for block_hash in block_hashes[:depth]:
+                for block_hash in set(block_hashes[:depth]):
                     if replica_id in self.table.get((key, block_hash), {}):
                         self.table[key, block_hash][replica_id].uses += 1
 

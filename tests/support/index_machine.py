@@ -10,7 +10,7 @@ from plain_update import PlainPrefix, PlainUpdate
 
 from inferencecache.index import EventType, IndexEvent
 from inferencecache.settings.index import IndexSettings
-from inferencecache.types import PartitionKey, StatsReport
+from inferencecache.types import EvictionAlgorithm, PartitionKey, StatsReport
 
 updates = {
     "tenant_id": vocabulary.tenants,
@@ -36,14 +36,20 @@ class IndexMachine(RuleBasedStateMachine):
     limits = st.just({})
 
     @initialize(
-        slice_blocks=st.sampled_from([1, 2, 5, 2048]), fence=st.booleans(), limits=st.data()
+        slice_blocks=st.sampled_from([1, 2, 5, 2048]),
+        fence=st.booleans(),
+        lfu=st.sampled_from([(), ("t1",), ("t1", "t2")]),
+        limits=st.data(),
     )
-    def begin(self, slice_blocks: int, limits: st.DataObject, *, fence: bool) -> None:
+    def begin(
+        self, slice_blocks: int, limits: st.DataObject, lfu: tuple[str, ...], *, fence: bool
+    ) -> None:
         """Start empty."""
         settings = IndexSettings(
             slice_blocks=slice_blocks, clear_fence=fence, **limits.draw(self.limits)
         )
         self.twin = IndexTwin(settings)
+        self.twin.rules.algorithms = dict.fromkeys(lfu, EvictionAlgorithm.LFU)
         self.reclaim: Iterator[None] | None = None
 
     @invariant()
@@ -140,6 +146,13 @@ class IndexMachine(RuleBasedStateMachine):
         used = {c[0]: c[4] for c in found if data.draw(st.booleans())}
         if used:
             self.twin.credit(key, list(blocks), used)
+
+    @rule(tenant_id=st.sampled_from(["t1", "t2"]), blocks=vocabulary.request_chains)
+    def use(self, tenant_id: str, blocks: tuple[bytes, ...]) -> None:
+        """Deliver a hint for everything that is found in the busiest place of a tenant."""
+        key = PartitionKey(tenant_id, "m1", "vllm", "")
+        found = self.twin.match_chain(key, list(blocks), [16] * len(blocks))
+        self.twin.credit(key, list(blocks), {c[0]: c[4] for c in found})
 
     @rule(key=places, block_hash=vocabulary.hashes, is_used=st.booleans())
     def look_up_hash(self, key: PartitionKey, block_hash: bytes, *, is_used: bool) -> None:
