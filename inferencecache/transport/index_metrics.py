@@ -8,6 +8,7 @@ from inferencecache.transport.metric_catalog import (
     INDEX_ENTRIES,
     INDEX_EVICTIONS,
     INDEX_HELD_ENTRIES,
+    INDEX_PREFIXES,
     INGEST_CLAMPED,
     INGEST_DROPPED,
     INGEST_FENCED,
@@ -30,6 +31,11 @@ class IndexView(Protocol):
     @property
     def entries(self) -> int:
         """Entries held, one per replica and prefix."""
+        ...
+
+    @property
+    def prefixes(self) -> int:
+        """Distinct prefixes held."""
         ...
 
     @property
@@ -64,6 +70,7 @@ class IndexMetrics:
             Family(INGEST_FENCED, {(): counters.fenced_updates}),
             Family(INGEST_CLAMPED, {(): counters.timestamps_clamped}),
             Family(INDEX_ENTRIES, {(model,): count for model, count in models.items()}),
+            Family(INDEX_PREFIXES, {(): self._index.prefixes}),
             Family(INDEX_HELD_ENTRIES, {(): self._index.entries}),
             Family(
                 INDEX_EVICTIONS,

@@ -111,6 +111,11 @@ INDEX_ENTRIES: Final = MetricSpec(
     labels=("model",),
     help="Distinct prefixes per model; a drained model stays with 0.",
 )
+INDEX_PREFIXES: Final = MetricSpec(
+    name="inferencecache_index_prefixes",
+    kind=MetricKind.GAUGE,
+    help="Distinct prefixes over all models.",
+)
 INDEX_HELD_ENTRIES: Final = MetricSpec(
     name="inferencecache_index_held_entries",
     kind=MetricKind.GAUGE,
@@ -156,6 +161,7 @@ CATALOG: Final = (
     INGEST_FENCED,
     INGEST_CLAMPED,
     INDEX_ENTRIES,
+    INDEX_PREFIXES,
     INDEX_HELD_ENTRIES,
     INDEX_EVICTIONS,
     TENANT_EVICTIONS,
