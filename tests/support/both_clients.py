@@ -1,7 +1,8 @@
 """Drive the blocking and the awaited client through the same calls."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 from inferencecache.client import (
@@ -110,3 +111,18 @@ class _AwaitedReporter:
 
 
 DRIVERS: dict[str, Open] = {"blocking": BlockingDriven, "awaited": AwaitedDriven}
+
+
+@asynccontextmanager
+async def opening(kind: str) -> AsyncIterator[Open]:
+    """Give what opens clients of a kind; at the end all are closed."""
+    opened: list[Driven] = []
+
+    def open_client(target: str, **options: object) -> Driven:
+        client = DRIVERS[kind](target, **options)
+        opened.append(client)
+        return client
+
+    yield open_client
+    for client in opened:
+        await client.close()
