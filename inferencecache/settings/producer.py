@@ -191,7 +191,7 @@ class OutboxSettings:
         help="How long changes are gathered before they are sent.",
     )
     pending_keys_max: int = knob(
-        1_000_000,
+        2_000_000,
         flag="max-pending-keys",
         kind=KnobKind.INTEGER,
         unit="keys",

@@ -1,0 +1,68 @@
+"""Tell a repeated message from the first messages of a restarted engine.
+
+Numbers start again at 0 when an engine restarts, and the transport reconnects without a word. A
+number that has passed is therefore either a repetition or a new life. Every message of a life has
+its own time and length, so a number seen with other ones means that the engine is another.
+"""
+
+from enum import Enum
+from typing import Final
+
+from inferencecache.events.frames import Frame
+from inferencecache.events.wire_values import peek_timestamp_ns
+
+_MARKS_MAX: Final = 16_384
+
+Mark = tuple[int, int]
+"""Time and length of a message."""
+
+
+class Verdict(Enum):
+    """What a message whose number has passed is."""
+
+    DUPLICATE = "duplicate"
+    RESTART = "restart"
+
+
+def mark_of(frame: Frame) -> Mark:
+    """Return what tells *frame* from another message of the same number."""
+    return peek_timestamp_ns(frame.payload), len(frame.payload)
+
+
+class EngineLife:
+    """What was seen since the engine started.
+
+    Attributes:
+        latest_ns: Time of the newest message by the engine's clock, 0 before the first.
+    """
+
+    __slots__ = ("_first", "_marks", "latest_ns")
+
+    def __init__(self) -> None:
+        self.latest_ns = 0
+        self._marks: dict[int, Mark] = {}
+        self._first: Mark | None = None
+
+    def note(self, frame: Frame) -> None:
+        """Remember a message that is being applied."""
+        mark = mark_of(frame)
+        self.latest_ns = max(self.latest_ns, mark[0])
+        if frame.number == 0:
+            self._first = mark
+        self._marks[frame.number] = mark
+        if len(self._marks) > _MARKS_MAX:
+            del self._marks[next(iter(self._marks))]
+
+    def recalls(self, frame: Frame) -> bool | None:
+        """Tell whether *frame* is the message seen under its number; None if none is on record."""
+        known = self._first if frame.number == 0 else self._marks.get(frame.number)
+        return None if known is None else known == mark_of(frame)
+
+    def judge(self, frame: Frame) -> Verdict:
+        """Decide about a live message whose number has passed."""
+        is_same = self.recalls(frame)
+        if is_same is not None:
+            return Verdict.DUPLICATE if is_same else Verdict.RESTART
+        if frame.number == 0 or mark_of(frame)[0] > self.latest_ns:
+            return Verdict.RESTART
+        return Verdict.DUPLICATE

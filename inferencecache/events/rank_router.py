@@ -1,0 +1,67 @@
+"""Which replica of the index a data-parallel rank is.
+
+Either every rank is a replica of its own, ``pod/3``, because requests can be sent to a rank, or all
+ranks share one, because they cannot. In the second case a key is held as long as any rank holds it,
+and a rank's clear becomes evictions of what only that rank held.
+"""
+
+from collections.abc import Iterator
+
+from inferencecache.events.mapper import EventMapper
+from inferencecache.events.messages import EventBatch
+from inferencecache.events.operations import Operation
+from inferencecache.settings.producer import MapperSettings
+
+
+class RankRouter:
+    """The mappers of one engine.
+
+    Args:
+        replica_id: Replica of the whole engine, or prefix of its ranks' names.
+        settings: Settings of every mapper.
+        separate_ranks: Whether each rank is a replica of its own.
+    """
+
+    def __init__(self, replica_id: str, settings: MapperSettings, *, separate_ranks: bool) -> None:
+        self._replica_id = replica_id
+        self._settings = settings
+        self._separate_ranks = separate_ranks
+        self._mappers: dict[str, EventMapper] = {}
+        self.refused_ranks = 0
+
+    def replica_of(self, rank: int) -> str:
+        """Return the replica id that stands for *rank*."""
+        return f"{self._replica_id}/{rank}" if self._separate_ranks else self._replica_id
+
+    def mapper_of(self, rank: int) -> EventMapper:
+        """Return the mapper that *rank* belongs to, made on first use."""
+        replica_id = self.replica_of(rank)
+        found = self._mappers.get(replica_id)
+        if found is None:
+            found = self._mappers[replica_id] = EventMapper(self._settings)
+        return found
+
+    def apply(
+        self, batch: EventBatch, now_ns: int, source_rank: int = 0
+    ) -> tuple[str, list[Operation]]:
+        """Take in a batch; return the replica it concerns and that replica's changes.
+
+        Args:
+            batch: The decoded batch; its own rank wins over *source_rank*.
+            now_ns: Monotonic time.
+            source_rank: Rank of the socket the batch came from.
+        """
+        rank = source_rank if batch.rank is None else batch.rank
+        replica_id = self.replica_of(rank)
+        if replica_id not in self._mappers and len(self._mappers) >= self._settings.ranks_max:
+            self.refused_ranks += 1
+            return replica_id, []
+        return replica_id, self.mapper_of(rank).apply(batch, now_ns, source_rank)
+
+    def reset(self, rank: int) -> tuple[str, list[Operation]]:
+        """Forget one rank's blocks, as after a restart of its engine."""
+        return self.replica_of(rank), self.mapper_of(rank).reset(rank)
+
+    def replicas(self) -> Iterator[tuple[str, EventMapper]]:
+        """Yield every replica and its mapper, in order of replica id."""
+        yield from sorted(self._mappers.items())

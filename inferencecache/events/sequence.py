@@ -1,0 +1,365 @@
+"""Put one publisher's numbered messages in order, once each, and find out what is missing.
+
+Theory of operation
+-------------------
+A publisher numbers its messages from 0 and keeps a ring of past ones that can be replayed. Messages
+get lost on the way, numbers burn when a message could not be encoded, replays have holes or no end,
+and a restarted engine starts at 0 again. The tracker holds one number, *expected*, and a buffer of
+later messages::
+
+    CONNECTING --connected--> SYNCING --replay over--> LIVE --a later number comes--> GAP
+                              SYNCING <----restart---- LIVE <--filled or given up---- GAP
+
+* Live messages that come while a replay runs wait in the buffer and are merged by number.
+* A replay that leaves the expected number out is asked for again from there. After several
+  requests without progress the number is gone for good: the stream goes on, in doubt.
+* After a reconnect the last message is asked for once more: if the engine cannot show the same
+  one, it has restarted.
+
+Rules of this file
+------------------
+* No I/O, no clock: the driver hands in messages and the time and carries out the commands, in
+  order. Between two calls it wakes the tracker at ``deadline_ns``.
+* Batches are handed on in rising order within one life, never twice.
+* The number of an end marker is never taken for a batch's.
+"""
+
+from dataclasses import dataclass
+
+from inferencecache.events.engine_life import EngineLife, Verdict
+from inferencecache.events.frames import END_OF_REPLAY, Frame
+from inferencecache.events.reorder import ReorderBuffer
+from inferencecache.events.sequence_commands import (
+    Apply,
+    Command,
+    Doubt,
+    RequestReplay,
+    Reset,
+    ResetReason,
+    SequenceCounters,
+    SyncState,
+)
+from inferencecache.settings.producer import SequenceSettings
+
+
+@dataclass(slots=True)
+class _Replay:
+    """The replay in flight.
+
+    Attributes:
+        ticket: Its name.
+        expected: Number expected when it was asked for; None at the start of a life.
+        active_ns: When it was asked for or last brought something.
+        brought: Messages it brought.
+        is_check: It also has to show the last message again.
+    """
+
+    ticket: int
+    expected: int | None
+    active_ns: int
+    brought: int = 0
+    is_check: bool = False
+
+
+class SequenceTracker:
+    """Order and completeness of one publisher (one rank).
+
+    Args:
+        settings: Bounds and time limits.
+        has_replay: Whether the engine's replay socket is known.
+
+    Attributes:
+        expected: Number of the next batch, None until the first is known.
+        is_incomplete: Batches before *expected* were never seen.
+        counters: What happened so far.
+    """
+
+    def __init__(self, settings: SequenceSettings, *, has_replay: bool) -> None:
+        self.expected: int | None = None
+        self.is_incomplete = False
+        self.counters = SequenceCounters()
+        self._settings = settings
+        self._has_replay = has_replay
+        self._is_connected = False
+        self._life = EngineLife()
+        self._buffer = ReorderBuffer(
+            batches_max=settings.reorder_batches_max, bytes_max=settings.reorder_bytes_max
+        )
+        self._replay: _Replay | None = None
+        self._tickets = 0
+        self._attempts = 0
+        self._filling_since_ns: int | None = None
+        self._highest_live: int | None = None
+
+    # ------------------------------------------------------------------ reads
+
+    @property
+    def state(self) -> SyncState:
+        """Where the source stands."""
+        if not self._is_connected:
+            return SyncState.CONNECTING
+        if self._replay is None:
+            return SyncState.LIVE
+        return SyncState.SYNCING if self._replay.expected is None else SyncState.GAP
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything published so far, as far as it can be known, has been handed on."""
+        return self.state == SyncState.LIVE
+
+    @property
+    def replay_ticket(self) -> int | None:
+        """Ticket of the replay in flight; answers to any other are void."""
+        return None if self._replay is None else self._replay.ticket
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When to call :meth:`tick`; None if nothing is waited for."""
+        if self._replay is None or self._filling_since_ns is None:
+            return None
+        return min(
+            self._replay.active_ns + self._settings.replay_idle_ns,
+            self._filling_since_ns + self._settings.replay_total_ns,
+        )
+
+    @property
+    def waiting_batches(self) -> int:
+        """Batches that wait for an earlier one."""
+        return len(self._buffer)
+
+    # ------------------------------------------------------------------ inputs
+
+    def connected(self, now_ns: int) -> list[Command]:
+        """Note that the live socket is (again) connected; an idle engine sends nothing by itself.
+
+        Args:
+            now_ns: Monotonic time.
+        """
+        self._is_connected = True
+        if not self._has_replay or self._replay is not None:
+            return []
+        return [self._request(now_ns, is_check=bool(self.expected))]
+
+    def disconnected(self) -> None:
+        """Note that the live socket lost its connection."""
+        self._is_connected = False
+
+    def live(self, frame: Frame, now_ns: int) -> list[Command]:
+        """Take in a message from the live socket."""
+        self._is_connected = True
+        if frame.number == END_OF_REPLAY:
+            self.counters.stray_ends += 1
+            return []
+        if self._has_passed(frame):
+            if self._verdict(frame) is Verdict.RESTART:
+                return self._restart(frame, now_ns)
+            self.counters.duplicates += 1
+            return []
+        self._highest_live = max(frame.number, self._highest_live or 0)
+        return self._accept(frame, now_ns)
+
+    def replayed(self, ticket: int, frame: Frame, now_ns: int) -> list[Command]:
+        """Take in a message of a replay."""
+        replay = self._replay
+        if replay is None or replay.ticket != ticket:
+            return []
+        replay.active_ns = now_ns
+        replay.brought += 1
+        expected = self.expected
+        if expected is None:
+            self._start_at(frame.number)
+        elif frame.number < expected:
+            is_other = replay.is_check and self._life.recalls(frame) is False
+            return self._restart(None, now_ns) if is_other else []
+        return self._offer(frame, is_live=False)
+
+    def replay_ended(self, ticket: int, now_ns: int) -> list[Command]:
+        """Take in the end marker of a replay."""
+        if self._replay is None or self._replay.ticket != ticket:
+            return []
+        return self._conclude(now_ns, is_complete=True)
+
+    def tick(self, now_ns: int) -> list[Command]:
+        """Act on time: a replay that fell silent counts as ended."""
+        deadline_ns = self.deadline_ns
+        if deadline_ns is None or now_ns < deadline_ns:
+            return []
+        self.counters.replay_timeouts += 1
+        return self._conclude(now_ns, is_complete=False)
+
+    # ------------------------------------------------------------------ live messages
+
+    def _has_passed(self, frame: Frame) -> bool:
+        """Tell whether a live message does not move forward."""
+        if self._highest_live is not None and frame.number <= self._highest_live:
+            return True
+        return self.expected is not None and frame.number < self.expected
+
+    def _verdict(self, frame: Frame) -> Verdict:
+        waiting = self._buffer.get(frame.number)
+        if waiting is not None:
+            return Verdict.DUPLICATE if waiting == frame else Verdict.RESTART
+        return self._life.judge(frame)
+
+    def _accept(self, frame: Frame, now_ns: int) -> list[Command]:
+        if self.expected is None:
+            if self._has_replay and self._replay is None and self._attempts == 0:
+                return [*self._offer(frame, is_live=True), self._request(now_ns)]
+            if self._replay is None:
+                self._start_at(frame.number)
+        commands = self._offer(frame, is_live=True)
+        if self._is_behind() and self._replay is None:
+            self.counters.gaps += 1
+            self.counters.missing_numbers += self._next_known() - (self.expected or 0)
+            commands.extend(self._fill(now_ns))
+        return commands
+
+    def _restart(self, frame: Frame | None, now_ns: int) -> list[Command]:
+        """Begin a new life of the engine, with *frame* as its first known message."""
+        self.counters.restarts += 1
+        self._life = EngineLife()
+        self._buffer.clear()
+        self._replay = None
+        self._filling_since_ns = None
+        self._attempts = 0
+        self._highest_live = None
+        self.expected = None
+        self.is_incomplete = False
+        commands: list[Command] = [Reset(ResetReason.RESTART)]
+        if frame is not None:
+            self._highest_live = frame.number
+            commands.extend(self._accept(frame, now_ns))
+        elif self._has_replay:
+            commands.append(self._request(now_ns))
+        return commands
+
+    # ------------------------------------------------------------------ order
+
+    def _start_at(self, number: int) -> None:
+        self.expected = number
+        if number > 0:
+            self.is_incomplete = True
+            self.counters.heads_lost += 1
+
+    def _offer(self, frame: Frame, *, is_live: bool) -> list[Command]:
+        """Hand on *frame* and what follows it if it is next, keep it if not."""
+        if frame.number == self.expected:
+            return [self._apply(frame, is_live=is_live), *self._drain()]
+        if not self._buffer.add(frame, is_live=is_live):
+            self.counters.reorder_refused += 1
+        return []
+
+    def _drain(self) -> list[Command]:
+        """Hand on every message in the buffer that is next."""
+        commands: list[Command] = []
+        while len(self._buffer) and self.expected is not None:
+            found = self._buffer.take(self.expected)
+            if found is None:
+                break
+            commands.append(self._apply(found[0], is_live=found[1]))
+        return commands
+
+    def _apply(self, frame: Frame, *, is_live: bool) -> Apply:
+        self._life.note(frame)
+        self.expected = frame.number + 1
+        self.counters.applied += 1
+        self.counters.replayed += not is_live
+        return Apply(frame.number, frame.payload, is_live)
+
+    def _next_known(self) -> int:
+        """Return the number after a gap, where the stream can go on."""
+        lowest = self._buffer.lowest()
+        return (self._highest_live or 0) + 1 if lowest is None else lowest
+
+    def _is_behind(self) -> bool:
+        """Tell whether a later message is known than the last one handed on."""
+        if self.expected is None:
+            return False
+        return len(self._buffer) > 0 or (self._highest_live or -1) >= self.expected
+
+    # ------------------------------------------------------------------ replays
+
+    def _request(self, now_ns: int, *, is_check: bool = False) -> Command:
+        self._tickets += 1
+        self.counters.replay_requests += 1
+        if self._filling_since_ns is None:
+            self._filling_since_ns = now_ns
+        self._replay = _Replay(self._tickets, self.expected, now_ns, is_check=is_check)
+        start = self.expected or 0
+        return RequestReplay(self._tickets, max(0, start - 1) if is_check else start)
+
+    def _fill(self, now_ns: int) -> list[Command]:
+        """Ask for what is missing, or give it up if that has been tried enough."""
+        since_ns = now_ns if self._filling_since_ns is None else self._filling_since_ns
+        is_late = now_ns - since_ns >= self._settings.replay_total_ns
+        is_hopeless = self._attempts >= self._settings.replay_attempts_max
+        if self._has_replay and not is_late and not is_hopeless:
+            return [self._request(now_ns)]
+        commands: list[Command] = []
+        while self._is_behind():
+            commands.extend(self._give_up())
+            self._attempts = 0
+            if self._has_replay and not is_late:
+                break
+        self._filling_since_ns = None
+        if self._is_behind():
+            commands.append(self._request(now_ns))
+        return commands
+
+    def _conclude(self, now_ns: int, *, is_complete: bool) -> list[Command]:
+        """End the replay in flight and decide whether to ask again."""
+        replay = self._replay
+        assert replay is not None, "only a running replay ends"  # noqa: S101 - our own invariant
+        self._replay = None
+        if replay.is_check and is_complete and not replay.brought:
+            return self._restart(None, now_ns)
+        has_moved = self.expected is not None and self.expected > (replay.expected or 0)
+        self._attempts = 0 if has_moved else self._attempts + 1
+        if self.expected is None:
+            return self._conclude_start(now_ns, is_complete=is_complete)
+        if self._is_behind() or (not is_complete and self._may_ask_again(now_ns)):
+            return self._fill(now_ns)
+        return self._settle()
+
+    def _conclude_start(self, now_ns: int, *, is_complete: bool) -> list[Command]:
+        """End the first replay of a life that brought nothing."""
+        if not is_complete and self._may_ask_again(now_ns):
+            return [self._request(now_ns)]
+        lowest = self._buffer.lowest()
+        if lowest is None:
+            # An end marker without messages: nothing has been published yet.
+            self.expected = 0 if is_complete else None
+            return self._settle()
+        self._start_at(lowest)
+        commands = self._drain()
+        if self._is_behind():
+            self._attempts = 0
+            return [*commands, *self._fill(now_ns)]
+        return [*commands, *self._settle()]
+
+    def _may_ask_again(self, now_ns: int) -> bool:
+        since_ns = now_ns if self._filling_since_ns is None else self._filling_since_ns
+        return (
+            self._attempts < self._settings.replay_attempts_max
+            and now_ns - since_ns < self._settings.replay_total_ns
+        )
+
+    def _settle(self) -> list[Command]:
+        self._filling_since_ns = None
+        if self.expected is not None:
+            self._attempts = 0
+        return []
+
+    def _give_up(self) -> list[Command]:
+        """Skip what is missing before the next message we have."""
+        assert self.expected is not None, "a gap has a lower end"  # noqa: S101 - our own invariant
+        following = self._next_known()
+        missed = following - self.expected
+        self.counters.lost_numbers += missed
+        self.counters.final_gaps += 1
+        self.is_incomplete = True
+        self.expected = following
+        first: Command = Doubt(missed)
+        if self._settings.clear_on_gap:
+            first = Reset(ResetReason.GAP)
+        return [first, *self._drain()]
