@@ -42,28 +42,35 @@ class Ingest:
         self._counters = counters
         self._settings = settings
 
-    def report_slices(self, update: StateUpdate, now_ns: int) -> Iterator[None]:
-        """Apply one update, yielding between bounded slices; quota and cap hold at the end.
+    def report(self, update: StateUpdate, now_ns: int) -> None:
+        """Apply one update in one go.
 
         Complexity: O(runs met + new blocks), see :class:`StretchWriter`.
         """
-        self._counters.updates += 1
-        stretches = update.stretches()
-        self._counters.drops.update(update.drops)
-        seen_ns = self.clamp(update.timestamp_ns, now_ns)
-        if not self._is_admitted(update, seen_ns, now_ns):
+        seen_ns = self._admit(update, now_ns)
+        if seen_ns is None:
             return
-        if update.hash_scheme:
-            yield from self._store_slices(update, stretches, seen_ns)
-        elif stretches:
-            blocks = sum(len(stretch.hashes) for stretch in stretches)
-            self._counters.drops[DropReason.EMPTY_HASH_SCHEME] += blocks
-        if update.stats is not None:
-            self._store_stats(update, update.stats, seen_ns)
-        tenant = self._ledger.tenants.get(update.tenant_id)
-        if tenant is not None:
-            self._evictor.enforce_quota(tenant)
-        self._evictor.enforce_cap()
+        for stretch in self._storable(update):
+            self._write(update, stretch, seen_ns)
+        self._finish(update, seen_ns)
+
+    def report_slices(self, update: StateUpdate, now_ns: int) -> Iterator[None]:
+        """Apply one update, yielding between bounded slices; quota and cap hold at the end.
+
+        Complexity: as :meth:`report`.
+        """
+        seen_ns = self._admit(update, now_ns)
+        if seen_ns is None:
+            return
+        budget = size = self._settings.slice_blocks
+        for stretch in self._storable(update):
+            for part in stretch.parts(size):
+                if budget <= 0:
+                    yield
+                    budget = size
+                self._write(update, part, seen_ns)
+                budget -= len(part.hashes)
+        self._finish(update, seen_ns)
 
     def clamp(self, timestamp_ns: int, now_ns: int) -> int:
         """Return a stamp that is never in the future; 0 means now.
@@ -77,34 +84,49 @@ class Ingest:
             return now_ns
         return timestamp_ns
 
-    def _is_admitted(self, update: StateUpdate, seen_ns: int, now_ns: int) -> bool:
+    def _admit(self, update: StateUpdate, now_ns: int) -> int | None:
+        """Count the update; return its stamp, or None if it is not to be stored."""
+        counters = self._counters
+        counters.updates += 1
+        update.close()
+        if update.drops:
+            counters.drops.update(update.drops)
+        seen_ns = self.clamp(update.timestamp_ns, now_ns)
+        names = (update.tenant_id, update.model_id, update.replica_id)
         limit = self._settings.identifier_bytes_max
-        names = (update.tenant_id, update.model_id, update.replica_id, update.hash_scheme)
-        if any_too_long(names, limit):
-            self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
-            return False
-        key = (update.tenant_id, update.model_id, update.replica_id)
-        if self._fences.blocks(key, seen_ns, now_ns):
-            self._counters.fenced_updates += 1
-            self._counters.drops[DropReason.BEFORE_CLEAR] += update.entries
-            return False
-        return True
+        if any_too_long((*names, update.hash_scheme), limit):
+            counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
+            return None
+        if self._fences.blocks(names, seen_ns, now_ns):
+            counters.fenced_updates += 1
+            counters.drops[DropReason.BEFORE_CLEAR] += update.entries
+            return None
+        return seen_ns
 
-    def _store_slices(
-        self, update: StateUpdate, stretches: list[Stretch], seen_ns: int
-    ) -> Iterator[None]:
-        size = self._settings.slice_blocks
-        budget = size
-        for stretch in stretches:
-            if is_too_long(stretch.adapter_id, self._settings.identifier_bytes_max):
-                self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += len(stretch.hashes)
-                continue
-            for part in stretch.parts(size):
-                if budget <= 0:
-                    yield
-                    budget = size
-                self._write(update, part, seen_ns)
-                budget -= len(part.hashes)
+    def _storable(self, update: StateUpdate) -> list[Stretch]:
+        stretches = update.stretches
+        if not update.hash_scheme:
+            return self._drop(DropReason.EMPTY_HASH_SCHEME, stretches)
+        limit = self._settings.identifier_bytes_max
+        long = [stretch for stretch in stretches if is_too_long(stretch.adapter_id, limit)]
+        if not long:
+            return stretches
+        self._drop(DropReason.IDENTIFIER_TOO_LONG, long)
+        return [stretch for stretch in stretches if not is_too_long(stretch.adapter_id, limit)]
+
+    def _drop(self, reason: DropReason, stretches: list[Stretch]) -> list[Stretch]:
+        if stretches:
+            blocks = sum(len(stretch.hashes) for stretch in stretches)
+            self._counters.drops[reason] += blocks
+        return []
+
+    def _finish(self, update: StateUpdate, seen_ns: int) -> None:
+        if update.stats is not None:
+            self._store_stats(update, update.stats, seen_ns)
+        tenant = self._ledger.tenants.get(update.tenant_id)
+        if tenant is not None:
+            self._evictor.enforce_quota(tenant)
+        self._evictor.enforce_cap()
 
     def _write(self, update: StateUpdate, stretch: Stretch, seen_ns: int) -> None:
         """Resolve names anew for each slice: what stood here before may be gone since."""

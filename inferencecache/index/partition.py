@@ -138,7 +138,7 @@ class Partition:
         twin = Run(self, parts[moved], at if moves_left else run.length - at, counts[moved])
         run.packed, run.token_counts = parts[kept], counts[kept]
         run.length -= twin.length
-        self.run_of.update(dict.fromkeys(twin.hashes(), twin))
+        self._claim(twin)
         left, right = (twin, run) if moves_left else (run, twin)
         if not moves_left:
             twin.following = run.following
@@ -146,6 +146,11 @@ class Partition:
         twin.is_tiered = run.is_tiered
         self._share_holds(run, twin, at, right)
         return left, right
+
+    def _claim(self, run: Run) -> None:
+        run_of = self.run_of
+        for block_hash in run.hashes():
+            run_of[block_hash] = run
 
     def _share_holds(self, run: Run, twin: Run, at: int, right: Run) -> None:
         ages = self.scope.model.tenant.ages
@@ -171,13 +176,15 @@ class Partition:
         if counts is None:
             return None
         shorter, longer = (left, right) if left.length <= right.length else (right, left)
-        moved = shorter.hashes()
+        shorter_hashes = shorter.hashes()
         longer.packed = left.packed + right.packed
         longer.token_counts = counts
         longer.length += shorter.length
         longer.following = right.following
         longer.is_tiered |= shorter.is_tiered
-        self.run_of.update(dict.fromkeys(moved, longer))
+        run_of = self.run_of
+        for block_hash in shorter_hashes:
+            run_of[block_hash] = longer
         for hold in list(shorter.holds.values()):
             self._detach(hold)
         shorter.length = 0
@@ -289,7 +296,7 @@ class Partition:
             self._count(hold.incarnation, -lost)
         self._remove_keys(unpack(gone, stride))
 
-    def _remove_keys(self, hashes: list[bytes]) -> None:
+    def _remove_keys(self, hashes: Sequence[bytes]) -> None:
         run_of = self.run_of
         for block_hash in hashes:
             del run_of[block_hash]

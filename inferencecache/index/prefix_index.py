@@ -78,7 +78,7 @@ class PrefixIndex:
 
         Complexity: O(runs met + new blocks); amortised O(1) per victim of quota and cap.
         """
-        deque(self._ingest.report_slices(update, now_ns), maxlen=0)
+        self._ingest.report(update, now_ns)
 
     def report_slices(self, update: StateUpdate, now_ns: int) -> Iterator[None]:
         """Apply one update, yielding between slices; quota and cap hold when it ends.

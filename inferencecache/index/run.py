@@ -11,6 +11,7 @@ its incarnations. A hold that leaves its run leaves its incarnation and its age 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inferencecache.index.packing import unpack
@@ -145,13 +146,13 @@ class Run:
         self.following: Run | None = None
         self.newest_ns: int | None = None
 
-    def hashes(self) -> list[bytes]:
+    def hashes(self) -> Sequence[bytes]:
         """Return the block hashes in chain order.
 
         Complexity: O(length).
         """
         if self.length == 1:
-            return [self.packed[1:-1]]
+            return (self.packed[1:-1],)
         return unpack(self.packed, len(self.packed) // self.length)
 
     def note_tier(self, tier: int) -> None:

@@ -120,18 +120,23 @@ class StretchWriter:
     ) -> int:
         """Refresh the known blocks that start at *block_hash*; return how many they were."""
         partition = self._partition
-        start = partition.position(run, block_hash)
-        extent = 1
-        if run.length > 1 and packed:
+        start, extent = 0, 1
+        if run.length > 1:
             stride = partition.stride
-            extent = common_blocks(packed, at, run.packed, start * stride, stride)
+            if packed and packed.startswith(run.packed, at):
+                extent = run.length
+            else:
+                start = partition.position(run, block_hash)
+                if packed:
+                    extent = common_blocks(packed, at, run.packed, start * stride, stride)
         counts = counts[:extent]
-        if not self._is_current(run, start, counts):
-            run = carve(partition, run, start, extent)
-            self._overwrite(run, counts)
-            self._link(run)
-        else:
+        if self._is_current(run, start, counts):
             self._previous = None
+            return extent
+        if extent != run.length:
+            run = carve(partition, run, start, extent)
+        self._overwrite(run, counts)
+        self._link(run)
         return extent
 
     def _is_current(self, run: Run, start: int, counts: TokenCounts) -> bool:

@@ -72,13 +72,13 @@ class StateUpdate:
         "_counts",
         "_hashes",
         "_kind",
-        "_stretches",
         "drops",
         "entries",
         "hash_scheme",
         "model_id",
         "replica_id",
         "stats",
+        "stretches",
         "tenant_id",
         "timestamp_ns",
     )
@@ -102,7 +102,7 @@ class StateUpdate:
         self.drops: dict[DropReason, int] = {}
         self.entries = 0
         self._adapter_id = adapter_id
-        self._stretches: list[Stretch] = []
+        self.stretches: list[Stretch] = []
         self._kind: tuple[int, str] | None = None
         self._hashes: list[bytes] = []
         self._counts: list[int] = []
@@ -186,13 +186,12 @@ class StateUpdate:
         if prefix_hash:
             self._append([prefix_hash], compact([token_count]), tier, adapter_id)
 
-    def stretches(self) -> list[Stretch]:
-        """Return what is to be stored, in the order reported.
+    def close(self) -> None:
+        """Finish the stretch that is being added to; nothing more is added afterwards.
 
-        Complexity: O(prefixes added since the last call).
+        Complexity: O(prefixes of that stretch).
         """
         self._close()
-        return self._stretches
 
     def _drop(self, reason: DropReason) -> None:
         self.drops[reason] = self.drops.get(reason, 0) + 1
@@ -208,7 +207,7 @@ class StateUpdate:
     def _append(self, hashes: list[bytes], counts: TokenCounts, tier: int, adapter_id: str) -> None:
         stored_tier = tier if tier > 0 else CacheTier.T1 if tier == 0 else COLDEST_TIER
         adapter = adapter_id or self._adapter_id
-        self._stretches.append(Stretch(adapter, int(stored_tier), hashes, counts))
+        self.stretches.append(Stretch(adapter, int(stored_tier), hashes, counts))
 
 
 def _chain_fault(hashes: list[bytes], counts: list[int]) -> DropReason | None:

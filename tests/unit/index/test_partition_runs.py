@@ -12,7 +12,7 @@ def runs(driver: IndexDriver) -> list[tuple[list[bytes], dict[str, int]]]:
     state = driver.index._ledger.tenants["t"].models["m"].scopes["vllm"].partitions[""]
     found = dict.fromkeys(state.run_of[block] for block in BLOCKS if block in state.run_of)
     return [
-        (run.hashes(), {w.replica_id: h.last_seen_ns for w, h in run.holds.items()})
+        (list(run.hashes()), {w.replica_id: h.last_seen_ns for w, h in run.holds.items()})
         for run in found
     ]
 
