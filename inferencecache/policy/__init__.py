@@ -1,6 +1,13 @@
 """Policies: what each tenant wants of its lookups, and how much it may keep."""
 
 from inferencecache.policy.encode import encode_policy_push
+from inferencecache.policy.layers import (
+    LayeredPolicy,
+    LayeredQuota,
+    PolicyLayer,
+    PolicyLayers,
+    PolicyLayersView,
+)
 from inferencecache.policy.model import (
     CachePolicy,
     PolicySnapshot,
@@ -16,6 +23,11 @@ __all__ = [
     "VERSION_MAX",
     "VERSION_MIN",
     "CachePolicy",
+    "LayeredPolicy",
+    "LayeredQuota",
+    "PolicyLayer",
+    "PolicyLayers",
+    "PolicyLayersView",
     "PolicyPushError",
     "PolicySnapshot",
     "PolicyStore",

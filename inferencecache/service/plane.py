@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 
 from inferencecache.clock import Clock
 from inferencecache.index import CacheState, IndexEvent, PrefixIndex, StateUpdate
-from inferencecache.policy import PolicySnapshot, PolicyStore
+from inferencecache.policy import (
+    PolicyLayer,
+    PolicyLayers,
+    PolicySnapshot,
+    PolicyStore,
+    Replacement,
+)
 from inferencecache.service.match import Matcher
 from inferencecache.service.resolve import FailOpen, InputResolver
 from inferencecache.service.route import LookupObserver, LookupRoute, RouteParts, RouteSteps
@@ -62,11 +68,12 @@ class CachePlane:
         parts: Its collaborators.
     """
 
-    __slots__ = ("_route", "clock", "index", "observer", "policies")
+    __slots__ = ("_route", "clock", "index", "observer", "policies", "policy_layers")
 
     def __init__(self, parts: PlaneParts) -> None:
         self.index = parts.index
         self.policies = parts.policies
+        self.policy_layers = PolicyLayers(parts.policies)
         self.clock = parts.clock
         self.observer = parts.observer
         self._route = LookupRoute(
@@ -157,6 +164,16 @@ class CachePlane:
         """Remove what :meth:`sweep` does, giving way between bounded slices."""
         return self.index.sweep_slices(self.clock.now_ns())
 
-    def set_policy(self, snapshot: PolicySnapshot) -> None:
-        """Replace every policy and quota by those of *snapshot*."""
-        self.policies.replace(snapshot)
+    def set_policy(
+        self, snapshot: PolicySnapshot, layer: PolicyLayer = PolicyLayer.PUSH
+    ) -> Replacement:
+        """Replace every policy and quota of *layer* by those of *snapshot*.
+
+        Args:
+            snapshot: All that the source says now.
+            layer: The source; what the other one says stays.
+
+        Returns:
+            What the source said before and does not say any more.
+        """
+        return self.policy_layers.replace(layer, snapshot)

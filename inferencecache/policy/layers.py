@@ -1,0 +1,197 @@
+"""Two sources of policies over one store: files and pushes.
+
+Theory of operation: each layer is replaced as a whole, as its source gives it. Per tenant the layer
+whose value changed last is in force, so the latest word counts wherever it was said. Giving the
+same value again is no change: a controller that pushes every 30 seconds does not take back what
+somebody has just edited in a file. A layer that says nothing about a tenant hides nothing: the
+other layer's value is in force. Policies and quotas are decided separately, since a source may
+give only one of them.
+
+A lookup pays nothing for this: the merged result is put into the store, where it is one look-up.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from inferencecache.policy.model import CachePolicy, PolicySnapshot, TenantQuota
+from inferencecache.policy.store import PolicyStore, Replacement
+
+Value = TypeVar("Value")
+
+
+class PolicyLayer(StrEnum):
+    """Where a policy or quota was said."""
+
+    FILES = "files"
+    PUSH = "push"
+
+
+_OTHER = {PolicyLayer.FILES: PolicyLayer.PUSH, PolicyLayer.PUSH: PolicyLayer.FILES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayeredPolicy:
+    """What both layers say about one tenant's lookups.
+
+    Attributes:
+        tenant_id: The tenant.
+        in_force: The layer that counts.
+        files: Policy from files, or None.
+        push: Policy last pushed, or None.
+    """
+
+    tenant_id: str
+    in_force: PolicyLayer
+    files: CachePolicy | None
+    push: CachePolicy | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayeredQuota:
+    """What both layers say about one tenant's quota.
+
+    Attributes:
+        tenant_id: The tenant.
+        in_force: The layer that counts.
+        files: Quota from files, or None.
+        push: Quota last pushed, or None.
+    """
+
+    tenant_id: str
+    in_force: PolicyLayer
+    files: TenantQuota | None
+    push: TenantQuota | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyLayersView:
+    """Both layers at one moment, for people; every part of it can be written as JSON.
+
+    Attributes:
+        revision: How often the policies in force have been replaced.
+        policies: One row per tenant that a layer has a policy for, sorted.
+        quotas: One row per tenant that a layer has a quota for, sorted.
+    """
+
+    revision: int
+    policies: tuple[LayeredPolicy, ...]
+    quotas: tuple[LayeredQuota, ...]
+
+
+class PolicyLayers:
+    """Keeps what each source says and puts the merged result into the store.
+
+    Args:
+        store: Nobody else may replace what is in it.
+    """
+
+    __slots__ = ("_policies", "_quotas", "_store")
+
+    def __init__(self, store: PolicyStore) -> None:
+        self._store = store
+        self._policies = _Layered[CachePolicy]()
+        self._quotas = _Layered[TenantQuota]()
+
+    def replace(self, layer: PolicyLayer, snapshot: PolicySnapshot) -> Replacement:
+        """Put *snapshot* in the place of all that *layer* has said before.
+
+        Args:
+            layer: Whose word it is.
+            snapshot: May name a tenant twice; the later one counts. Nameless ones are dropped.
+
+        Returns:
+            How many policies and quotas the layer had before and has not any more; the other
+            layer's are in force for those tenants, if it has any.
+
+        Complexity: O(n log n) in the policies and quotas of both layers.
+        """
+        policies = {policy.namespace: policy for policy in snapshot.policies if policy.namespace}
+        quotas = {quota.tenant_id: quota for quota in snapshot.tenants if quota.tenant_id}
+        replacement = Replacement(
+            policies_removed=self._policies.missing(layer, policies),
+            quotas_removed=self._quotas.missing(layer, quotas),
+        )
+        policies_differ = self._policies.replace(layer, policies)
+        if self._quotas.replace(layer, quotas) or policies_differ:
+            self._store.replace(
+                PolicySnapshot(
+                    policies=tuple(value for _, _, value in self._policies.in_force()),
+                    tenants=tuple(value for _, _, value in self._quotas.in_force()),
+                )
+            )
+        return replacement
+
+    def view(self) -> PolicyLayersView:
+        """Return both layers side by side.
+
+        Complexity: O(n log n) in the policies and quotas of both layers.
+        """
+        return PolicyLayersView(
+            revision=self._store.revision,
+            policies=tuple(
+                LayeredPolicy(
+                    tenant_id=tenant_id,
+                    in_force=layer,
+                    files=self._policies.said(PolicyLayer.FILES, tenant_id),
+                    push=self._policies.said(PolicyLayer.PUSH, tenant_id),
+                )
+                for tenant_id, layer, _ in sorted(self._policies.in_force(), key=_tenant)
+            ),
+            quotas=tuple(
+                LayeredQuota(
+                    tenant_id=tenant_id,
+                    in_force=layer,
+                    files=self._quotas.said(PolicyLayer.FILES, tenant_id),
+                    push=self._quotas.said(PolicyLayer.PUSH, tenant_id),
+                )
+                for tenant_id, layer, _ in sorted(self._quotas.in_force(), key=_tenant)
+            ),
+        )
+
+
+class _Layered(Generic[Value]):
+    """One table of values by tenant in two layers."""
+
+    __slots__ = ("_changed_last", "_values")
+
+    def __init__(self) -> None:
+        self._values: dict[PolicyLayer, dict[str, Value]] = {layer: {} for layer in PolicyLayer}
+        self._changed_last: dict[str, PolicyLayer] = {}
+
+    def missing(self, layer: PolicyLayer, values: dict[str, Value]) -> int:
+        """Return how many tenants of *layer* are not among *values*."""
+        return len(self._values[layer].keys() - values.keys())
+
+    def said(self, layer: PolicyLayer, tenant_id: str) -> Value | None:
+        """Return what *layer* says about the tenant, None for nothing."""
+        return self._values[layer].get(tenant_id)
+
+    def replace(self, layer: PolicyLayer, values: dict[str, Value]) -> bool:
+        """Put *values* into *layer*; return whether anything differs from before."""
+        before = self._values[layer]
+        changed = [key for key, value in values.items() if before.get(key) != value]
+        removed = before.keys() - values.keys()
+        self._values[layer] = values
+        for key in changed:
+            self._changed_last[key] = layer
+        other = self._values[_OTHER[layer]]
+        for key in removed:
+            if key not in other:
+                del self._changed_last[key]
+        return bool(changed or removed)
+
+    def in_force(self) -> Iterator[tuple[str, PolicyLayer, Value]]:
+        """Yield each tenant with the layer that counts and its value."""
+        for tenant_id, layer in self._changed_last.items():
+            values = self._values[layer]
+            if tenant_id in values:
+                yield tenant_id, layer, values[tenant_id]
+            else:
+                yield tenant_id, _OTHER[layer], self._values[_OTHER[layer]][tenant_id]
+
+
+def _tenant(row: tuple[str, PolicyLayer, Value]) -> str:
+    """Return what rows are sorted by."""
+    return row[0]
