@@ -33,6 +33,7 @@ _NO_ANSWER: Final = frozenset(
     {
         FailOpenCause.CLOSED,
         FailOpenCause.DEADLINE,
+        FailOpenCause.INVALID_ANSWER,
         FailOpenCause.INVALID_QUERY,
         FailOpenCause.REFUSED,
         FailOpenCause.RPC_ERROR,
