@@ -1,7 +1,7 @@
 """The policy gates between what the index found and what is answered, as a table.
 
 Rules of this file: a gate is a pure function that returns what it was given, the same object, or
-what is left of it. Gates stand in the order they apply; none brings back what an earlier one took.
+what is left of it. Gates stand in the order they apply; what one takes away, none brings back.
 """
 
 from collections.abc import Callable
@@ -51,20 +51,14 @@ def below_minimum_prefix(policy: ResolvedPolicy, effective_tokens: int) -> bool:
 
 
 def _tenant_hot(found: Found, policy: ResolvedPolicy, _tokens: int) -> Found:
-    if found.reason_code is ReasonCode.TENANT_HOT and not policy.tenant_hot_enabled:
-        return NOTHING
-    return found
+    return found if policy.tenant_hot_enabled else NOTHING
 
 
 def _minimum_prefix(found: Found, policy: ResolvedPolicy, tokens: int) -> Found:
-    if found.replicas and below_minimum_prefix(policy, tokens):
-        return NOTHING
-    return found
+    return NOTHING if below_minimum_prefix(policy, tokens) else found
 
 
 def _minimum_matched(found: Found, policy: ResolvedPolicy, _tokens: int) -> Found:
-    if found.reason_code is not ReasonCode.PREFIX_MATCH:
-        return found
     kept = keep_matched(found.replicas, policy.minimum_matched_tokens)
     if len(kept) == len(found.replicas):
         return found
@@ -72,14 +66,18 @@ def _minimum_matched(found: Found, policy: ResolvedPolicy, _tokens: int) -> Foun
 
 
 def _routing_floor(found: Found, policy: ResolvedPolicy, _tokens: int) -> Found:
-    if found.reason_code is not ReasonCode.PREFIX_MATCH:
-        return found
     return found if reaches_floor(found.replicas, policy.routing_floor_score) else NOTHING
 
 
-GATES: Final[tuple[tuple[Gate, GateFunction], ...]] = (
-    (Gate.TENANT_HOT, _tenant_hot),
-    (Gate.MINIMUM_PREFIX_TOKENS, _minimum_prefix),
-    (Gate.MINIMUM_MATCHED_TOKENS, _minimum_matched),
-    (Gate.ROUTING_FLOOR_SCORE, _routing_floor),
-)
+GATES: Final[dict[ReasonCode, tuple[tuple[Gate, GateFunction], ...]]] = {
+    ReasonCode.PREFIX_MATCH: (
+        (Gate.MINIMUM_PREFIX_TOKENS, _minimum_prefix),
+        (Gate.MINIMUM_MATCHED_TOKENS, _minimum_matched),
+        (Gate.ROUTING_FLOOR_SCORE, _routing_floor),
+    ),
+    ReasonCode.TENANT_HOT: (
+        (Gate.TENANT_HOT, _tenant_hot),
+        (Gate.MINIMUM_PREFIX_TOKENS, _minimum_prefix),
+    ),
+}
+"""What each kind of positive hint has to pass; nothing else meets a gate."""

@@ -10,6 +10,7 @@ from inferencecache.ranking import (
     RankInputs,
     affinity_seed,
     explain_matches,
+    explain_tenant_hot,
     pick_affinity,
     rank_matches,
     rank_tenant_hot,
@@ -19,7 +20,7 @@ from inferencecache.service.resolve import ResolvedInput, chain_fault
 from inferencecache.service.route_request import RouteRequest
 from inferencecache.service.route_trace import RouteTrace
 from inferencecache.settings.ranking import RankingSettings
-from inferencecache.types import EvictionAlgorithm, PartitionKey, ReasonCode, Scope
+from inferencecache.types import Candidate, EvictionAlgorithm, PartitionKey, ReasonCode, Scope
 
 
 class Question(NamedTuple):
@@ -29,6 +30,8 @@ class Question(NamedTuple):
         request: As asked.
         resolved: The input that counts.
         policy: The tenant's.
+        scope: The engine domain asked about.
+        partition: The part of the index asked about.
         now_ns: Unix time, nanoseconds.
         trace: Filled when given.
     """
@@ -36,27 +39,34 @@ class Question(NamedTuple):
     request: RouteRequest
     resolved: ResolvedInput
     policy: ResolvedPolicy
+    scope: Scope
+    partition: PartitionKey
     now_ns: int
     trace: RouteTrace | None
 
-    @property
-    def scope(self) -> Scope:
-        """The engine domain asked about."""
-        request = self.request
-        return Scope(request.tenant_id, request.model_id, request.hash_scheme)
-
-    @property
-    def partition(self) -> PartitionKey:
-        """The part of the index asked about."""
-        request = self.request
-        return PartitionKey(
-            request.tenant_id, request.model_id, request.hash_scheme, request.adapter_id
-        )
-
     def has_contract_keys(self) -> bool:
         """Return whether tenant, model and scheme are all set."""
-        request = self.request
-        return bool(request.tenant_id and request.model_id and request.hash_scheme)
+        return all(self.scope)
+
+
+def pose(
+    request: RouteRequest,
+    resolved: ResolvedInput,
+    policy: ResolvedPolicy,
+    now_ns: int,
+    trace: RouteTrace | None,
+) -> Question:
+    """Return the question that *request* comes down to; see :class:`Question`."""
+    tenant_id, model_id, hash_scheme = request.tenant_id, request.model_id, request.hash_scheme
+    return Question(
+        request,
+        resolved,
+        policy,
+        Scope(tenant_id, model_id, hash_scheme),
+        PartitionKey(tenant_id, model_id, hash_scheme, request.adapter_id),
+        now_ns,
+        trace,
+    )
 
 
 class Matcher:
@@ -77,11 +87,10 @@ class Matcher:
         """Return the match, else warm replicas where they may answer, else why not."""
         if not question.has_contract_keys():
             return NOTHING
-        is_chain = bool(question.resolved.block_hashes)
         ranked = self._match(question)
         if ranked:
             return Found(ReasonCode.PREFIX_MATCH, ranked)
-        if not is_chain:
+        if not question.resolved.block_hashes:
             warm = self._warm(question)
             if warm:
                 return Found(ReasonCode.TENANT_HOT, warm)
@@ -115,44 +124,52 @@ class Matcher:
         self._index.credit(question.partition, hashes, depths)
 
     def _match(self, question: Question) -> list[RankedReplica]:
-        resolved = question.resolved
-        if resolved.block_hashes:
-            candidates = self._index.match_chain(
-                question.partition,
-                resolved.block_hashes,
-                resolved.block_token_counts,
-                question.now_ns,
-            )
-        elif resolved.prefix_hash:
-            candidates = self._index.match_exact(
-                question.partition, resolved.prefix_hash, question.now_ns
-            )
-        else:
-            return []
+        candidates = self._candidates(question)
         if not candidates:
             return []
         inputs = self._inputs(question)
         ranked = rank_matches(candidates, inputs)
         if question.trace is not None:
-            question.trace.candidates = candidates
-            question.trace.factors = explain_matches(candidates, inputs)
-            question.trace.ranked = ranked
+            question.trace.add_match(candidates, explain_matches(candidates, inputs), ranked)
         return ranked
 
+    def _candidates(self, question: Question) -> list[Candidate]:
+        resolved = question.resolved
+        if resolved.block_hashes:
+            return self._index.match_chain(
+                question.partition,
+                resolved.block_hashes,
+                resolved.block_token_counts,
+                question.now_ns,
+            )
+        if resolved.prefix_hash:
+            return self._index.match_exact(
+                question.partition, resolved.prefix_hash, question.now_ns
+            )
+        return []
+
     def _inputs(self, question: Question) -> RankInputs:
-        request = question.request
+        scope, index = question.scope, self._index
+        serving_count = index.serving_count(scope)
+        if question.trace is not None:
+            question.trace.serving_count = serving_count
         return RankInputs(
             now_ns=question.now_ns,
             ttl_ns=question.policy.ttl_ns,
-            serving_count=self._index.serving_count(question.scope),
-            stats=self._index.stats_of(request.tenant_id, request.model_id),
+            serving_count=serving_count,
+            stats=index.stats_of(scope.tenant_id, scope.model_id),
             settings=self._settings,
-            ttft_ms=request.ttft_ms,
+            ttft_ms=question.request.ttft_ms,
         )
 
     def _warm(self, question: Question) -> list[RankedReplica]:
         serving = self._index.serving_replicas(question.scope)
-        return rank_tenant_hot(serving, self._inputs(question))
+        if not serving:
+            return []
+        inputs = self._inputs(question)
+        if question.trace is not None:
+            question.trace.warm_factors = explain_tenant_hot(serving, inputs)
+        return rank_tenant_hot(serving, inputs)
 
     def _classify(self, question: Question) -> Found:
         """Return which contract key the index has never heard of, outermost first."""

@@ -27,7 +27,7 @@ from inferencecache.clock import NS_PER_MS, NS_PER_US, Clock
 from inferencecache.policy import PolicyStore, ResolvedPolicy
 from inferencecache.ranking import RankedReplica
 from inferencecache.service.gates import GATES, Found, Gate, below_minimum_prefix
-from inferencecache.service.match import Matcher, Question
+from inferencecache.service.match import Matcher, Question, pose
 from inferencecache.service.resolve import (
     FailOpen,
     InputResolver,
@@ -176,12 +176,16 @@ class LookupRoute:
             resolved = yield from self._parts.resolver.derive_steps(
                 request, deadline_ns, chain_enabled=policy.chain_enabled
             )
-        return self._answer(
-            Question(request, resolved, policy, self._parts.clock.now_ns(), trace), deadline_ns
-        )
+        now_ns = self._parts.clock.now_ns()
+        return self._answer(pose(request, resolved, policy, now_ns, trace), deadline_ns)
 
     def _answer(self, question: Question, deadline_ns: int | None) -> Decision:
-        request, resolved, policy, _, trace = question
+        request, resolved, policy, trace = (
+            question.request,
+            question.resolved,
+            question.policy,
+            question.trace,
+        )
         token_ids = resolved.token_ids
         if trace is not None:
             trace.resolved = resolved
@@ -216,11 +220,13 @@ class LookupRoute:
     def _pass_gates(self, found: Found, question: Question) -> Found:
         policy, trace = question.policy, question.trace
         tokens = effective_tokens(question.resolved) if policy.minimum_prefix_tokens > 0 else 0
-        for name, gate in GATES:
+        for name, gate in GATES.get(found.reason_code, ()):
             before = found
             found = gate(found, policy, tokens)
             if trace is not None:
                 trace.add_gate(name, found.reason_code, len(before.replicas), len(found.replicas))
+            if not found.replicas:
+                break
         if found.reason_code is ReasonCode.NO_HINT and policy.affinity_enabled:
             found = self._parts.matcher.pick_affinity(question)
             if trace is not None:

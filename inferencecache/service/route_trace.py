@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from inferencecache.policy import ResolvedPolicy
-from inferencecache.ranking import Factors, RankedReplica
+from inferencecache.ranking import Factors, RankedReplica, WarmFactors
 from inferencecache.service.gates import Gate
 from inferencecache.service.resolve import ResolvedInput
 from inferencecache.types import Candidate, ReasonCode
@@ -36,6 +36,7 @@ class RouteTrace:
         candidates: Replicas that hold a leading part of the prompt, before scoring.
         factors: The factors of each candidate's score.
         ranked: All candidates, scored, best first.
+        warm_factors: The factors of each warm replica's score, where TENANT_HOT was considered.
         gates: The gates in the order they were passed.
     """
 
@@ -47,6 +48,7 @@ class RouteTrace:
         "ranked",
         "resolved",
         "serving_count",
+        "warm_factors",
     )
 
     def __init__(self) -> None:
@@ -56,7 +58,19 @@ class RouteTrace:
         self.candidates: Sequence[Candidate] = ()
         self.factors: Mapping[str, Factors] = {}
         self.ranked: Sequence[RankedReplica] = ()
+        self.warm_factors: Mapping[str, WarmFactors] = {}
         self.gates: list[GateRecord] = []
+
+    def add_match(
+        self,
+        candidates: Sequence[Candidate],
+        factors: Mapping[str, Factors],
+        ranked: Sequence[RankedReplica],
+    ) -> None:
+        """Record who matched and how each was scored."""
+        self.candidates = candidates
+        self.factors = factors
+        self.ranked = ranked
 
     def add_gate(
         self, gate: Gate, reason_code: ReasonCode, before: int = 0, after: int = 0

@@ -7,7 +7,8 @@ What the options say, and why:
   ``grpc.http2.max_ping_strikes`` are the two options that change it (the similarly named
   ``min_recv_ping_interval`` one does nothing).
 * Dead peers must go. The server pings a silent connection and frees its streams when the answer
-  does not come.
+  does not come. How long that may take is ``grpc.http2.ping_timeout_ms``, a minute by default;
+  ``grpc.keepalive_timeout_ms`` alone does not shorten it.
 * Two servers must not share a port by accident, hence no ``SO_REUSEPORT``.
 """
 
@@ -146,6 +147,7 @@ def _new_server(settings: GrpcSettings) -> grpc.aio.Server:
             ("grpc.max_concurrent_streams", settings.streams_max),
             ("grpc.keepalive_time_ms", settings.keepalive_time_ns // NS_PER_MS),
             ("grpc.keepalive_timeout_ms", settings.keepalive_timeout_ns // NS_PER_MS),
+            ("grpc.http2.ping_timeout_ms", settings.keepalive_timeout_ns // NS_PER_MS),
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.http2.max_pings_without_data", 0),
             (

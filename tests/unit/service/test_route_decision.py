@@ -1,0 +1,193 @@
+"""The LookupRoute decision below the wire: deadlines, slices and the record of the reasons."""
+
+import pytest
+from served_plane import MODEL, NOW_NS, SCHEME, TENANT, Recorder, keys, new_plane, set_policy
+
+from inferencecache.clock import NS_PER_MS
+from inferencecache.fingerprint import chain
+from inferencecache.index import StateUpdate
+from inferencecache.policy import Strategy
+from inferencecache.service import (
+    CachePlane,
+    Gate,
+    RouteAnswer,
+    RouteRequest,
+    RouteSteps,
+    RouteTrace,
+)
+from inferencecache.settings.lookup import LookupSettings
+from inferencecache.types import PROBE_TENANT_ID, ReasonCode, StatsReport
+
+CHAIN = keys(8)
+SLICED = LookupSettings(slice_blocks=2)
+
+
+def report(plane: CachePlane, replica_id: str, hashes: list[bytes]) -> None:
+    """Let *replica_id* hold a chain of blocks of 16 tokens."""
+    update = StateUpdate(
+        tenant_id=TENANT, model_id=MODEL, replica_id=replica_id, hash_scheme=SCHEME
+    )
+    update.add_chain(hashes, [16] * len(hashes))
+    plane.report(update)
+
+
+def question(**fields: object) -> RouteRequest:
+    """Return a lookup in the usual scope."""
+    scope = {"tenant_id": TENANT, "model_id": MODEL, "hash_scheme": SCHEME}
+    return RouteRequest(**{**scope, **fields})  # type: ignore[arg-type] # fields of the test's own
+
+
+def chain_question(hashes: list[bytes], **fields: object) -> RouteRequest:
+    """Return a lookup of a chain of blocks of 16 tokens."""
+    return question(block_hashes=hashes, block_token_counts=[16] * len(hashes), **fields)
+
+
+def finish(steps: RouteSteps) -> tuple[RouteAnswer, list[object]]:
+    """Drive *steps* to its end; return the answer and what it yielded."""
+    pauses: list[object] = []
+    while True:
+        try:
+            pauses.append(next(steps))
+        except StopIteration as finished:
+            return finished.value, pauses
+
+
+@pytest.mark.parametrize("deadline_ns", [0, NOW_NS - 1, NOW_NS])
+def test_deadline_that_has_passed_is_a_timeout(deadline_ns: int) -> None:
+    """Time that is up on arrival leaves nothing to do, and nothing is echoed."""
+    plane = new_plane()
+    report(plane, "A", CHAIN)
+
+    answer = plane.lookup_route(chain_question(CHAIN, adapter_id="a"), deadline_ns)
+
+    assert answer == RouteAnswer(reason_code=ReasonCode.TIMEOUT)
+
+
+def test_timeout_comes_before_requiring_a_chain() -> None:
+    """A caller without time is not told about policy."""
+    plane = new_plane()
+    set_policy(plane, strategy=Strategy(require_chain=True))
+
+    assert plane.lookup_route(question(), deadline_ns=0).reason_code == "TIMEOUT"
+    assert plane.lookup_route(question()).reason_code == "POLICY_REQUIRES_CHAIN"
+
+
+def test_tighter_deadline_holds() -> None:
+    """Neither the caller nor the policy can widen the other's budget."""
+    plane = new_plane(lookup=SLICED)
+    set_policy(plane, lookup_timeout_ms=10)
+    request = question(token_ids=range(1, 1_000))
+    for caller_ns, reason in ((NOW_NS + 5 * NS_PER_MS, "TIMEOUT"), (None, "NO_HINT")):
+        plane.clock.set_ns(NOW_NS)
+        steps = plane.lookup_route_steps(request, caller_ns)
+        next(steps)
+        plane.clock.set_ns(NOW_NS + 7 * NS_PER_MS)
+
+        assert finish(steps)[0].reason_code == reason
+
+
+def test_huge_prompts_are_hashed_in_slices() -> None:
+    """The loop gets its turn between slices, and the answer is the chain's."""
+    plane = new_plane(lookup=SLICED)
+    tokens = range(1, 161)
+    report(plane, "A", chain(tokens, 16))
+    steps = plane.lookup_route_steps(question(token_ids=tokens))
+
+    answer, pauses = finish(steps)
+
+    assert pauses == [None] * 4
+    assert answer.replicas[0].matched_tokens == 160
+    assert plane.lookup_route(question(token_ids=tokens)) == answer
+
+
+def test_small_requests_take_no_pause() -> None:
+    """What fits into one slice, and every wire chain, is answered at once."""
+    plane = new_plane()
+    for request in (question(token_ids=range(1, 10_000)), chain_question(keys(8_192))):
+        assert finish(plane.lookup_route_steps(request))[1] == []
+
+
+def test_caller_that_has_gone_is_a_timeout() -> None:
+    """Told so at a pause, the lookup ends there and is counted once."""
+    recorder = Recorder()
+    plane = new_plane(lookup=SLICED, recorder=recorder)
+    steps = plane.lookup_route_steps(question(token_ids=range(1, 1_000)))
+    next(steps)
+    with pytest.raises(StopIteration) as ended:
+        steps.send(True)  # noqa: FBT003 - the generator's protocol
+
+    assert ended.value.value.reason_code == "TIMEOUT"
+    assert recorder.lookups == {(MODEL, "TIMEOUT", False): 1}
+
+
+def test_latency_is_whole_microseconds() -> None:
+    """The answer carries the time inside, rounded down."""
+    plane = new_plane(lookup=SLICED)
+    steps = plane.lookup_route_steps(question(token_ids=range(1, 100)))
+    next(steps)
+    plane.clock.advance_ns(2_999)
+
+    assert finish(steps)[0].lookup_latency_us == 2
+
+
+def test_trace_shows_every_factor_and_gate() -> None:
+    """The record holds the candidates, their factors and what each gate let through."""
+    plane = new_plane()
+    report(plane, "A", CHAIN)
+    report(plane, "B", CHAIN[:2])
+    report(plane, "C", keys(1, salt=1))
+    trace = RouteTrace()
+
+    answer = plane.lookup_route(chain_question(CHAIN), trace=trace)
+
+    assert answer == plane.lookup_route(chain_question(CHAIN))
+    assert trace.serving_count == 3
+    assert {candidate[0] for candidate in trace.candidates} == {"A", "B"}
+    assert trace.factors["A"].distinguishing_power == pytest.approx(2 / 3)
+    assert trace.factors["A"].score == answer.replicas[0].score
+    assert [replica.replica_id for replica in trace.ranked] == ["A", "B"]
+    assert [(g.gate, g.replicas_before, g.replicas_after) for g in trace.gates] == [
+        (Gate.MINIMUM_PREFIX_TOKENS, 2, 2),
+        (Gate.MINIMUM_MATCHED_TOKENS, 2, 1),
+        (Gate.ROUTING_FLOOR_SCORE, 1, 1),
+    ]
+    assert trace.resolved is not None
+    assert trace.policy == plane.policies.resolved(TENANT)
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "deadline_ns", "gate", "reason"),
+    [
+        ({"tenant_id": PROBE_TENANT_ID}, None, Gate.RESERVED_TENANT, "NO_HINT"),
+        ({}, 0, Gate.DEADLINE, "TIMEOUT"),
+        ({"block_token_counts": [16]}, None, Gate.INPUT, "NO_HINT"),
+        ({"prefix_hash": b"novel"}, None, Gate.AFFINITY, "AFFINITY_HINT"),
+    ],
+)
+def test_trace_names_the_gate_that_answered(
+    request_fields: dict[str, object], deadline_ns: int | None, gate: Gate, reason: str
+) -> None:
+    """The last record says which point of the lookup made the answer."""
+    plane = new_plane()
+    report(plane, "A", CHAIN)
+    trace = RouteTrace()
+
+    answer = plane.lookup_route(question(**request_fields), deadline_ns, trace)
+
+    assert answer.reason_code == reason
+    assert (trace.gates[-1].gate, trace.gates[-1].reason_code) == (gate, reason)
+
+
+def test_trace_explains_warm_replicas() -> None:
+    """TENANT_HOT has factors of its own."""
+    plane = new_plane()
+    update = StateUpdate(tenant_id=TENANT, model_id=MODEL, replica_id="A", hash_scheme=SCHEME)
+    update.add_prefix(b"x", 16)
+    update.stats = StatsReport(hit_rate=0.5)
+    plane.report(update)
+    trace = RouteTrace()
+
+    answer = plane.lookup_route(question(prefix_hash=b"novel"), trace=trace)
+
+    assert answer.reason_code == "TENANT_HOT"
+    assert trace.warm_factors["A"].score == answer.replicas[0].score
