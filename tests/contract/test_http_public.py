@@ -1,5 +1,6 @@
 """The public HTTP pages: exact answers, any method, nothing else."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -143,6 +144,22 @@ async def test_not_ready_is_503_and_a_broken_page_500() -> None:
                 assert page.status == 200
     finally:
         await listener.stop()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HT"])
+async def test_a_silent_connection_is_closed(sent: bytes) -> None:
+    """Whoever sends no complete request does not hold a connection for ever."""
+    settings = ServerSettings(
+        grpc=GrpcSettings(bind_address=FREE),
+        http=HttpSettings(bind_address=FREE, idle_timeout_ns=1_000_000_000),
+    )
+    async with running_server(settings) as server, asyncio.timeout(30):
+        address = server.addresses.http
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(sent)
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_a_taken_port_leaves_nothing_behind(server: Server) -> None:

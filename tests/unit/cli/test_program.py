@@ -1,9 +1,13 @@
 """The command line: help, version, and one clear line for everything that is wrong."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import inferencecache
 from inferencecache import __version__
 from inferencecache.cli.program import COMMANDS, run
 from inferencecache.settings.knob import knobs_of
@@ -106,3 +110,21 @@ def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert "serve" in captured.out + captured.err
     assert "error" not in captured.err
+
+
+def test_help_does_not_load_the_server() -> None:
+    """Asking for help is quick: nothing heavy is imported before a command runs."""
+    script = (
+        "import sys; from inferencecache.cli.program import run; run(['serve', '--help']); "
+        "heavy = {'grpc', 'aiohttp', 'uvloop', 'matplotlib', 'prometheus_client', 'google'}; "
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
+    )
+    home = str(Path(inferencecache.__file__).parents[1])
+    finished = subprocess.run(  # noqa: S603 - our own interpreter and script
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": home},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (finished.stderr, finished.returncode) == ("", 0)
