@@ -52,7 +52,10 @@ FLAT = frozenset({TAIL, HEAD, CAP_CHAIN})
 def run(options: Options) -> Iterator[Row]:
     """Yield a row per operation and state, and its growth from the smallest to the largest."""
     naive = _naive_times(options.blocks_max)
-    builders = {"fresh": partial(filled, capped=True), "after an hour of churn": churned}
+    builders: dict[str, Callable[[int], Filled]] = {
+        "fresh": partial(filled, capped=True),
+        "after an hour of churn": churned,
+    }
     for state, build in builders.items():
         by_size = {size: _times(build(size), size, options) for size in options.sizes}
         for operation, target_us in TARGETS_US.items():

@@ -73,7 +73,7 @@ def _load(
     )
     clients = [gateway]
     if shape:
-        arguments = ("--seconds", seconds + 2, "--blocks-per-s", BLOCKS_PER_S)
+        arguments = ("--chains", count, "--seconds", seconds + 2, "--blocks-per-s", BLOCKS_PER_S)
         more = ("--events-per-s", EVENTS_PER_S, "--shape", shape)
         clients.append(Client("load_producer", server.target, *arguments, *more))
     for client in clients:

@@ -17,13 +17,12 @@ import grpc
 import uvloop
 
 from benchmarks.measure import quantile
-from benchmarks.messages import LOOKUP_ROUTE, lookup_bytes
+from benchmarks.messages import LOOKUP_ROUTE, as_bytes, lookup_bytes
 from benchmarks.starting_line import wait_for_go
-from benchmarks.workload import CHAIN_BLOCKS, SEED, chains
+from benchmarks.workload import CHAIN_BLOCKS, LOOKED_UP, SEED, chains
 from inferencecache.v1alpha1.inferencecache_pb2 import LookupRouteResponse
 
 Call = Callable[[bytes], Awaitable[bytes]]
-_REQUESTS = 256
 
 
 class Gateway:
@@ -77,10 +76,11 @@ class Gateway:
 
 async def run(arguments: argparse.Namespace) -> dict[str, object]:
     """Load the server as asked."""
-    held = list(chains(arguments.chains, CHAIN_BLOCKS))[-_REQUESTS:]
+    held = list(chains(arguments.chains, CHAIN_BLOCKS))[-LOOKED_UP:]
     async with grpc.aio.insecure_channel(arguments.target) as channel:
         await channel.channel_ready()
-        gateway = Gateway(channel.unary_unary(LOOKUP_ROUTE), [lookup_bytes(c) for c in held])
+        call = channel.unary_unary(LOOKUP_ROUTE, as_bytes, as_bytes)
+        gateway = Gateway(call, [lookup_bytes(chain) for chain in held])
         await gateway.closed_loop(1, 0.5)
         gateway.latencies_ms.clear()
         gateway.codes.clear()

@@ -1,14 +1,17 @@
 """A client process in the role of the engines: fills the index, then reports and evicts at a rate.
 
 Every update is one new chain of 512 blocks, as one entry per block or as one chain entry; messages
-are made before the clock starts. Prints what was sent as JSON.
+are made before the clock starts. The chains that the gateway looks up are reported again three
+times per turnover of the index, or they would be evicted as its oldest. Prints what was sent, as
+JSON.
 """
 
 import argparse
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator
+import math
+from collections.abc import AsyncIterator, Iterator
 from time import perf_counter
 
 import grpc
@@ -17,14 +20,16 @@ import uvloop
 from benchmarks.messages import (
     PUBLISH_EVENT,
     REPORT_CACHE_STATE,
+    as_bytes,
     chain_bytes,
     entries_bytes,
     evicted_bytes,
 )
 from benchmarks.starting_line import wait_for_go
-from benchmarks.workload import CHAIN_BLOCKS, SEED, chains
+from benchmarks.workload import CHAIN_BLOCKS, LOOKED_UP, SEED, chains
 
 REPLICAS = 8
+_REFRESHES_PER_TURNOVER = 3
 
 
 async def fill(channel: grpc.aio.Channel, count: int) -> dict[str, object]:
@@ -36,7 +41,7 @@ async def fill(channel: grpc.aio.Channel, count: int) -> dict[str, object]:
         for number, chain in enumerate(chains(count)):
             yield chain_bytes(f"replica-{number % REPLICAS}", chain)
 
-    await channel.stream_unary(REPORT_CACHE_STATE)(updates())
+    await channel.stream_unary(REPORT_CACHE_STATE, as_bytes, as_bytes)(updates())
     return {"blocks_per_s": count * CHAIN_BLOCKS / (perf_counter() - started)}
 
 
@@ -54,15 +59,16 @@ async def churn(channel: grpc.aio.Channel, arguments: argparse.Namespace) -> dic
     ]
     gc.freeze()
     wait_for_go()
+    schedule = sorted([*_evenly(updates, updates_per_s), *_refreshes(arguments)])
     started = perf_counter()
 
     async def paced() -> AsyncIterator[bytes]:
-        for number, update in enumerate(updates):
-            await asyncio.sleep(max(0.0, started + number / updates_per_s - perf_counter()))
+        for due_s, update in schedule:
+            await asyncio.sleep(max(0.0, started + due_s - perf_counter()))
             yield update
 
     _, failed = await asyncio.gather(
-        channel.stream_unary(REPORT_CACHE_STATE)(paced()),
+        channel.stream_unary(REPORT_CACHE_STATE, as_bytes, as_bytes)(paced()),
         _publish(channel, events, len(events) / arguments.seconds, started + 0.1),
     )
     elapsed_s = perf_counter() - started
@@ -73,11 +79,26 @@ async def churn(channel: grpc.aio.Channel, arguments: argparse.Namespace) -> dic
     }
 
 
+def _evenly(updates: list[bytes], rate: float) -> Iterator[tuple[float, bytes]]:
+    """Yield each update with the second at which it is due."""
+    for number, update in enumerate(updates):
+        yield number / rate, update
+
+
+def _refreshes(arguments: argparse.Namespace) -> Iterator[tuple[float, bytes]]:
+    """Yield reports that keep the chains under lookup from becoming the oldest ones."""
+    held = list(enumerate(chains(arguments.chains)))[-LOOKED_UP:]
+    updates = [chain_bytes(f"replica-{number % REPLICAS}", chain) for number, chain in held]
+    turnover_s = arguments.chains * CHAIN_BLOCKS / arguments.blocks_per_s
+    rounds = math.ceil(arguments.seconds * _REFRESHES_PER_TURNOVER / turnover_s)
+    return _evenly(updates * rounds, len(updates) * rounds / arguments.seconds)
+
+
 async def _publish(
     channel: grpc.aio.Channel, events: list[bytes], rate: float, started: float
 ) -> int:
     """Send each event when it is due; return how many failed."""
-    call = channel.unary_unary(PUBLISH_EVENT)
+    call = channel.unary_unary(PUBLISH_EVENT, as_bytes, as_bytes)
     pending = []
     for number, event in enumerate(events):
         await asyncio.sleep(max(0.0, started + number / rate - perf_counter()))
@@ -106,6 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target")
     parser.add_argument("--fill", type=int, default=0, help="only report this many chains")
+    parser.add_argument("--chains", type=int, default=0, help="chains in the index")
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--blocks-per-s", type=float, default=50_000)
     parser.add_argument("--events-per-s", type=float, default=500)

@@ -44,7 +44,7 @@ def run(options: Options) -> Iterator[Row]:
         bound=Bound.AT_MOST,
         target=110,
         naive=naive[0],
-        peer=peer and peer[0],
+        peer=peer[0] if peer else None,
         note=note,
     )
     yield Row(
@@ -54,7 +54,7 @@ def run(options: Options) -> Iterator[Row]:
         bound=Bound.AT_MOST,
         target=4,
         naive=naive[1],
-        peer=peer and peer[1],
+        peer=peer[1] if peer else None,
         note=note,
     )
 

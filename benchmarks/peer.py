@@ -36,10 +36,9 @@ class Peer:
         """Return a call that finds the holders of a chain and how far each goes."""
         return partial(self._tree.find_matches, chain)
 
-    def depths(self, chain: list[int]) -> dict[int, int]:
-        """Return matched blocks by worker."""
-        found = self._tree.find_matches(chain)
-        return {worker: blocks for (worker, _), blocks in found.scores.items()}
+    def depths(self, chain: list[int]) -> list[int]:
+        """Return the matched blocks of each worker."""
+        return list(self._tree.find_matches(chain).scores.values())
 
 
 def numbers(chain: list[bytes]) -> list[int]:

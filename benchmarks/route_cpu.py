@@ -16,6 +16,7 @@ from benchmarks.messages import (
     EMPTY_CALL,
     LOOKUP_ROUTE,
     REPORT_CACHE_STATE,
+    as_bytes,
     chain_bytes,
     lookup_bytes,
 )
@@ -34,7 +35,8 @@ def run(options: Options) -> Iterator[Row]:
     rounds, calls = (4, 200) if options.quick else (10, 500)
     with serving(options.blocks_max) as server, grpc.insecure_channel(server.target) as channel:
         request = _prepare(channel)
-        lookup, empty = channel.unary_unary(LOOKUP_ROUTE), channel.unary_unary(EMPTY_CALL)
+        lookup = channel.unary_unary(LOOKUP_ROUTE, as_bytes, as_bytes)
+        empty = channel.unary_unary(EMPTY_CALL, as_bytes, as_bytes)
         response = LookupRouteResponse.FromString(lookup(request))
         require(len(response.replica_scores) == HOLDERS, "every holder is in the answer")
         cpu: dict[Call, list[float]] = {lookup: [], empty: []}
@@ -69,5 +71,5 @@ def _prepare(channel: grpc.Channel) -> bytes:
     chain, other = chains(2)
     updates = [chain_bytes(f"replica-{number}", chain) for number in range(HOLDERS)]
     updates.append(chain_bytes(f"replica-{HOLDERS}", other))
-    channel.stream_unary(REPORT_CACHE_STATE)(iter(updates))
+    channel.stream_unary(REPORT_CACHE_STATE, as_bytes, as_bytes)(iter(updates))
     return lookup_bytes(chain)

@@ -12,7 +12,7 @@ import sys
 import grpc
 import uvloop
 
-from benchmarks.messages import EMPTY_SERVICE
+from benchmarks.messages import EMPTY_SERVICE, as_bytes
 from inferencecache.app.upkeep import Upkeep
 from inferencecache.index import PrefixIndex
 from inferencecache.policy import PolicyStore
@@ -54,7 +54,7 @@ async def serve(entries_max: int) -> None:
             observer=metrics.lookups,
         )
     )
-    handlers = {"Call": grpc.unary_unary_rpc_method_handler(empty)}
+    handlers = {"Call": grpc.unary_unary_rpc_method_handler(empty, as_bytes, as_bytes)}
     listener = GrpcListener(
         GrpcParts(
             plane=plane,

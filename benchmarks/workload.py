@@ -15,6 +15,9 @@ SCHEME = "vllm"
 KEY = PartitionKey(TENANT, MODEL, SCHEME, "")
 BLOCK_TOKENS = 16
 CHAIN_BLOCKS = 512
+LOOKED_UP = 64
+"""Chains that the load test looks up: the last ones the index was filled with."""
+
 KEY_BYTES = 8
 NS_PER_S = 1_000_000_000
 START_NS = 1_800_000_000 * NS_PER_S
@@ -137,7 +140,7 @@ def churned(blocks: int, *, replicas: int = 8) -> Filled:
     index, recent = state.index, state.chains
     per_second = max(1, round(len(recent) / 1_800))
     interval = max(1, round(1_800 / len(recent)))
-    fresh = chains(3_600 * per_second, seed=SEED + 2)
+    fresh = chains(3_600 * per_second + 8, seed=SEED + 2)
     shared = [next(fresh)[:64] for _ in range(8)]
     for second in range(1, 3_600):
         now_ns = state.now_ns + second * NS_PER_S
