@@ -62,6 +62,7 @@ def test_valid_chain_needs_hashes() -> None:
 )
 def test_prompt_counts_only_without_anything_better(
     request_: RouteRequest,
+    *,
     chain_enabled: bool,
     expected: bool,
 ) -> None:
