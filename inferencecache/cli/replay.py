@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ def _declared(
     trace: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[TRACE]",
+            metavar="TRACE",
             show_default=False,
             help="Trace in the Mooncake format; without one, the trace shipped with the package.",
         ),
@@ -76,10 +77,11 @@ def _nothing(_settings: ReplayCommandSettings) -> None:
 def replay(output: Output, settings: ReplayCommandSettings) -> None:
     """Play a request trace against a simulated fleet and compare ways of routing it.
 
-    Every request is looked up over gRPC, routed by the answer to one of several simulated replicas,
-    and served from that replica's bounded cache. The same requests go through round robin with the
-    same caches and through one infinite cache.
+    Every request is looked up over gRPC and served by one simulated replica.
+    Round robin and one infinite cache see the same requests.
     """
+    # gRPC reads this when it is imported; its notes about closed connections are not for people.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from inferencecache.cli.replay_run import run  # noqa: PLC0415 - keeps --help fast
 
     raise typer.Exit(run(output, settings.replay))

@@ -21,6 +21,8 @@ PLOT_SUFFIXES: Final = (".png", ".svg")
 """The file name endings that say what to draw."""
 
 DONE: Final = 0
+OUTPUT_LOST: Final = 1
+"""Exit code when stdout takes no more."""
 SERVER_LOST: Final = 3
 """Exit code when the server cannot be reached or goes away."""
 
@@ -33,7 +35,7 @@ def run(output: Output, settings: ReplaySettings) -> int:
         settings: The replay.
 
     Returns:
-        0, or 3 when the server was lost.
+        0, or 3 when the server was lost, or 1 when the result could not be written.
 
     Raises:
         ConfigError: The trace, a setting or the plot's path is wrong.
@@ -45,15 +47,29 @@ def run(output: Output, settings: ReplaySettings) -> int:
         with ReplayProgress(Console(stderr=True), len(trace.prompts)) as progress:
             summary = run_replay(trace, settings, progress)
     except ServerLostError as error:
-        sys.stderr.write(f"inferencecache: error: {error}\n")
-        return SERVER_LOST
-    if output.as_json:
-        sys.stdout.write(json.dumps(summary.as_json_object(), allow_nan=False) + "\n")
-    else:
-        print_summary(summary, Console())
+        return _fail(str(error), SERVER_LOST)
+    try:
+        _print(summary, as_json=output.as_json)
+    except OSError as error:
+        return _fail(f"cannot write the result: {error.strerror}", OUTPUT_LOST)
     if output.plot is not None:
         _draw_plot(summary, output.plot)
     return DONE
+
+
+def _fail(message: str, code: int) -> int:
+    """Write one line to stderr and return *code*."""
+    sys.stderr.write(f"inferencecache: error: {message}\n")
+    return code
+
+
+def _print(summary: ReplaySummary, *, as_json: bool) -> None:
+    """Write the result to stdout."""
+    if as_json:
+        sys.stdout.write(json.dumps(summary.as_json_object(), allow_nan=False) + "\n")
+    else:
+        print_summary(summary, Console())
+    sys.stdout.flush()
 
 
 def _check_plot(path: Path) -> None:

@@ -138,6 +138,7 @@ async def test_server_gone_in_the_middle(tmp_path: Path) -> None:
     async with scripted_server() as server:
 
         async def route(request: pb.LookupRouteRequest, context: Context) -> Answer:
+            """Answer five times, then break."""
             is_over = len(server.lookups) > 5
             chosen = abort(grpc.StatusCode.UNAVAILABLE) if is_over else answer("NO_HINT")
             return await chosen(request, context)
@@ -157,6 +158,16 @@ async def test_server_that_takes_no_events(tmp_path: Path, status: grpc.StatusCo
         server.event_status = status
         with pytest.raises(ServerLostError, match=status.name):
             await replay(trace, ReplaySettings(server=server.target), Spectator(), ManualClock())
+
+
+async def test_server_that_hangs(tmp_path: Path) -> None:
+    """A server that takes longer than the deadline is as good as gone."""
+    trace = load_trace(hand_trace(tmp_path / "t.jsonl"), 0)
+    async with scripted_server() as server:
+        server.route = server.hang
+        settings = ReplaySettings(server=server.target, deadline_ns=200_000_000)
+        with pytest.raises(ServerLostError, match=r"DEADLINE_EXCEEDED.*; 0 of 4 requests done"):
+            await replay(trace, settings, Spectator(), ManualClock())
 
 
 async def test_nobody_listens(tmp_path: Path) -> None:
