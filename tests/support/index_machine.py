@@ -1,6 +1,7 @@
 """Every operation of the index in any order, against the oracle, as a hypothesis state machine."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import index_vocabulary as vocabulary
 from hypothesis import strategies as st
@@ -196,7 +197,11 @@ class IndexMachine(RuleBasedStateMachine):
         update = PlainUpdate(
             prefixes=prefixes, timestamp_ns=self._stamp(offset_ns), stats=stats, **where
         )
-        self.twin.report(update, sliced=sliced)
+        self.twin.report(self._admitted(update), sliced=sliced)
+
+    def _admitted(self, update: PlainUpdate) -> PlainUpdate:
+        """Return what is really sent of an update that was drawn."""
+        return update
 
 
 class CapMachine(IndexMachine):
@@ -223,18 +228,10 @@ class CapAndQuotaMachine(QuotaMachine):
 
     limits = st.fixed_dictionaries({"entries_max": st.sampled_from([1, 3, 8, 20])})
 
-    def _report(
-        self,
-        prefixes: tuple[PlainPrefix, ...],
-        offset_ns: int | None,
-        stats: StatsReport | None,
-        where: dict[str, str],
-        *,
-        sliced: bool = False,
-    ) -> None:
+    def _admitted(self, update: PlainUpdate) -> PlainUpdate:
         self.twin.now_ns += 1_000
-        alone = tuple(p for p in prefixes[:1] if len(p.claims()) == 1)
-        super()._report(alone, None, stats, where, sliced=sliced)
+        alone = tuple(p for p in update.prefixes[:1] if len(p.claims()) == 1)
+        return replace(update, timestamp_ns=0, prefixes=alone)
 
 
 MACHINES = (IndexMachine, CapMachine, QuotaMachine, CapAndQuotaMachine)

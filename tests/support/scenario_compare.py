@@ -26,13 +26,11 @@ def is_same_number(got: object, want: object) -> bool:
     """Return whether two numbers, booleans or nulls are the same; a boolean is no number."""
     if want is None or isinstance(want, bool) or isinstance(got, bool):
         return got is want
-    if not isinstance(got, (int, float)):
+    if not isinstance(got, (int, float)) or not isinstance(want, (int, float)):
         return False
-    return (
-        got == want
-        or (isinstance(want, float) or isinstance(got, float))
-        and abs(got - want) <= TOLERANCE * max(1.0, abs(want))
-    )
+    if isinstance(got, int) and isinstance(want, int):
+        return got == want
+    return abs(got - want) <= TOLERANCE * max(1.0, abs(want))
 
 
 def instant(text: str) -> tuple[float, str] | None:

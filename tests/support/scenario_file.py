@@ -11,8 +11,9 @@ Json = dict[str, Any]
 
 def scenarios_of(path: Path) -> Iterator[Json]:
     """Yield the scenarios of a file in order."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open()
-    with opened as lines:
-        for line in lines:
-            if line.strip():
-                yield json.loads(line)
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content = gzip.decompress(content)
+    for line in content.splitlines():
+        if line.strip():
+            yield json.loads(line)

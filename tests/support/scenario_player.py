@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from google.protobuf import json_format
+from google.protobuf.message import Message
 from scenario_compare import is_same
 from scenario_file import Json, scenarios_of
 
@@ -103,7 +104,10 @@ def play(scenario: Json, target: Target) -> Failure | None:
     return None
 
 
-def _parsed(fields: Json, message: Any) -> Any:
+M = TypeVar("M", bound=Message)
+
+
+def _parsed(fields: Json, message: M) -> M:
     return json_format.ParseDict(fields, message)
 
 
