@@ -1,6 +1,7 @@
 """The fingerprint of a long prompt.
 
-Workload: 32,768 token ids of a usual vocabulary in blocks of 16; and the longest slice of 1 M ids.
+Workload: 32,768 token ids of a usual vocabulary in blocks of 16; and the longest slice of 1 M ids,
+each slice the best of three.
 Seed: ``workload.SEED``. Budget: 1 s per timing.
 """
 
@@ -37,10 +38,7 @@ def run(options: Options) -> Iterator[Row]:
         note="naive: bytes joined token by token",
     )
     many = tokens * 32
-    times, started = [], perf_counter_ns()
-    for _ in chain_slices(many, BLOCK_TOKENS, _SLICE_BLOCKS):
-        times.append((perf_counter_ns() - started) / NS_PER_MS)
-        started = perf_counter_ns()
+    times = [min(tries) for tries in zip(*(_slices_ms(many) for _ in range(3)), strict=True)]
     yield Row(
         what=f"longest slice of {len(many):,} token ids, 2,048 blocks a slice",
         unit="ms",
@@ -49,6 +47,15 @@ def run(options: Options) -> Iterator[Row]:
         target=5,
         note=f"{len(times)} slices, {sum(times):.3g} ms together",
     )
+
+
+def _slices_ms(tokens: list[int]) -> list[float]:
+    """Return the time of each slice."""
+    times, started = [], perf_counter_ns()
+    for _ in chain_slices(tokens, BLOCK_TOKENS, _SLICE_BLOCKS):
+        times.append((perf_counter_ns() - started) / NS_PER_MS)
+        started = perf_counter_ns()
+    return times
 
 
 def naive_chain(tokens: list[int], size: int) -> list[bytes]:
