@@ -131,7 +131,11 @@ class PageReader:
             if sample.labels.get("priority"):
                 continue
             queue = tuple(
-                sorted(item for item in sample.labels.items() if item[0] not in _RANK_LABELS)
+                sorted(
+                    (label, value)
+                    for label, value in sample.labels.items()
+                    if value and label not in _RANK_LABELS
+                )
             )
             queues[queue] = max(sample.value, queues.get(queue, 0.0))
         return sum(queues.values()) if queues else None
