@@ -1,6 +1,7 @@
 """One report as it came over the wire, and what the oracle reads from it."""
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import isfinite
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ class PlainPrefix(NamedTuple):
     def claims(self) -> list[tuple[bytes, int]]:
         """Return what it says is held: (hash, token count); nothing if malformed."""
         counts = self.block_token_counts
-        sums = [min(sum(counts[: n + 1]), INT32_MAX) for n in range(len(counts))]
+        sums = [min(total, INT32_MAX) for total in accumulate(counts)]
         claims = list(zip(self.block_hashes, sums, strict=False))
         if self.prefix_hash or not self.is_chain():
             claims.append((self.prefix_hash, self.token_count))

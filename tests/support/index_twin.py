@@ -1,11 +1,11 @@
 """A prefix index and its oracle, driven together and compared through the public interface."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 
-from index_vocabulary import CHAIN, FAR_PAST_NS, HASHES, TTLS_NS
+from index_vocabulary import CHAIN, FAR_PAST_NS, MIXED, TTLS_NS
 from naive_index import Entry, NaiveIndex
 from plain_update import PlainUpdate
 
@@ -61,9 +61,22 @@ def built(update: PlainUpdate) -> StateUpdate:
 
 
 class IndexTwin:
-    """Both indexes, one clock; each operation goes to both, :meth:`check` compares them."""
+    """Both indexes, one clock; each operation goes to both, :meth:`check` compares them.
 
-    def __init__(self, settings: IndexSettings) -> None:
+    Args:
+        settings: Limits of both.
+        chain: Blocks that are asked for in this order by every check.
+        others: Further hashes that may be held.
+    """
+
+    def __init__(
+        self,
+        settings: IndexSettings,
+        chain: Sequence[bytes] = CHAIN,
+        others: Sequence[bytes] = (*MIXED, b""),
+    ) -> None:
+        self.chain = chain
+        self.hashes = (*chain, *others)
         self.rules = TableRules()
         self.index = PrefixIndex(settings, self.rules)
         self.model = NaiveIndex(settings, self.rules)
@@ -138,7 +151,7 @@ class IndexTwin:
         return {
             (key, block_hash, name): (tokens, seen_ns, tier)
             for key in self.partitions
-            for block_hash in HASHES
+            for block_hash in self.hashes
             for name, tokens, seen_ns, tier, _ in self.index.match_exact(
                 key, block_hash, FAR_PAST_NS
             )
@@ -168,7 +181,7 @@ class IndexTwin:
     def _check_chains(self) -> None:
         for key in self.partitions:
             for first in (0, 3):
-                blocks = list(CHAIN[first:])
+                blocks = list(self.chain[first:])
                 self.match_chain(key, blocks, [16] * len(blocks))
 
     def _check_numbers(self) -> None:
