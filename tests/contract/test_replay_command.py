@@ -5,8 +5,8 @@ import signal
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import aiohttp
 import pytest
+from counting_proxy import counting_proxy
 from replay_process import ended, run_replay_command, start_replay
 from replay_traces import conversations, hand_trace, write_trace
 from server_process import serving
@@ -119,25 +119,17 @@ async def test_server_that_is_not_there_is_one_line_and_code_3() -> None:
 async def test_killed_server_is_one_line_and_code_3(tmp_path: Path, number: signal.Signals) -> None:
     """A server that ends in the middle ends the replay with a clear line, without a traceback."""
     trace = conversations(tmp_path / "t.jsonl", 3_000, gap_ms=20)
-    async with serving() as server:
-        process = await start_replay(str(trace), f"--server={server.grpc_target}", "--speed=1")
-        await lookups_reach(5, server.http_url)
+    async with (
+        serving() as server,
+        counting_proxy(server.grpc_target, reads=40) as proxy,
+    ):
+        process = await start_replay(str(trace), f"--server={proxy.target}", "--speed=1")
+        await proxy.busy.wait()
         server.process.send_signal(number)
         result = await ended(process)
 
     assert (result.code, result.stdout) == (3, "")
     assert len(result.stderr) == 1, result.stderr
     assert result.stderr[0].startswith("inferencecache: error: cache server at ")
-    assert server.grpc_target in result.stderr[0]
+    assert proxy.target in result.stderr[0]
     assert "of 3000 requests done" in result.stderr[0]
-
-
-async def lookups_reach(count: int, http_url: str) -> None:
-    """Return once the server has answered *count* lookups."""
-    async with aiohttp.ClientSession() as http:
-        while True:
-            async with http.get(f"{http_url}/metrics") as page:
-                lines = (await page.text()).splitlines()
-            counter = "inferencecache_lookup_route_calls_total"
-            if sum(float(line.split()[-1]) for line in lines if line.startswith(counter)) >= count:
-                return
