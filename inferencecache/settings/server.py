@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from inferencecache.settings.auth import AuthSettings
+from inferencecache.settings.control import ControlSettings
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.http import HttpSettings
 from inferencecache.settings.index import IndexSettings
@@ -11,6 +13,7 @@ from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.process import ProcessSettings
 from inferencecache.settings.ranking import RankingSettings
+from inferencecache.settings.tls import TlsSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,10 @@ class ServerSettings:
     policy: PolicySettings = field(default_factory=PolicySettings)
     lookup: LookupSettings = field(default_factory=LookupSettings)
     grpc: GrpcSettings = field(default_factory=GrpcSettings)
+    tls: TlsSettings = field(default_factory=TlsSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    control: ControlSettings = field(default_factory=ControlSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
     process: ProcessSettings = field(default_factory=ProcessSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
