@@ -198,6 +198,25 @@ async def test_no_timeout_within_the_policy_budget(served: ServedPlane) -> None:
     assert (await served.look_up(tenant_id="t2", chain=CHAIN)).reason_code == "UNKNOWN_TENANT"
 
 
+async def test_caller_with_time_left_is_answered(served: ServedPlane) -> None:
+    """A deadline that is far away changes nothing."""
+    await seed(served)
+
+    answer = await served.stub.LookupRoute(lookup(chain=CHAIN), timeout=60)
+
+    assert answer.reason_code == "PREFIX_MATCH"
+
+
+async def test_caller_out_of_time_gets_timeout_and_ok(served: ServedPlane) -> None:
+    """The caller's deadline counts by the server's clock too; the call itself does not fail."""
+    await seed(served)
+    slow_down(served, 3_600_000_000_000)
+
+    answer = await served.stub.LookupRoute(lookup(chain=CHAIN), timeout=60)
+
+    assert (answer.reason_code, len(answer.replica_scores)) == ("TIMEOUT", 0)
+
+
 def slow_down(served: ServedPlane, by_ns: int) -> None:
     """Let every look into the index take *by_ns* of the plane's clock."""
     matcher = served.plane._route._parts.matcher
