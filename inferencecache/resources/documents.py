@@ -1,0 +1,300 @@
+"""From YAML bytes to plain values, document by document, with everything bounded.
+
+Rules of this file
+    1. Any bytes give documents or an :class:`UnreadableFileError`, nothing else.
+    2. Nothing recurses: values are built from parser events with an explicit stack, so neither
+       nesting nor aliases can exhaust the interpreter's.
+    3. What a reader would have to guess at is a flaw of the document: a key given twice (the first
+       value is kept for naming the object), a key that is no text, a merge key, a tag.
+
+Theory of operation: libyaml turns bytes into events; a mapping or list on the stack collects what
+follows until its end. An alias shares the value it stands for, and counts as all of its nodes and
+levels, so that a file cannot stand for more than it may hold. Between two events the caller may do
+something else: every so many events the generator yields None.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+from yaml import events
+
+from inferencecache.resources.flaw import Flaw, joined, shown
+from inferencecache.resources.scalars import plain_value
+from inferencecache.settings.resources import ResourceSettings
+
+_SLICE_EVENTS: Final = 200
+_FLAWS_MAX: Final = 20
+_STR_TAG: Final = "tag:yaml.org,2002:str"
+_SURPLUS: Final = "\x00"
+"""Key under which the value of a refused key is put aside; no YAML text contains this character."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One YAML document.
+
+    Attributes:
+        number: Its place in the file, from 1.
+        line: Where it starts, from 1.
+        value: Dicts with text keys, lists, texts, numbers, booleans and None.
+        flaws: What is wrong with it already, at most 20.
+    """
+
+    number: int
+    line: int
+    value: object
+    flaws: tuple[Flaw, ...]
+
+
+class UnreadableFileError(Exception):
+    """A file is no YAML, or more than it may be.
+
+    Attributes:
+        flaw: What is wrong.
+    """
+
+    def __init__(self, value: str, allowed: str, line: int) -> None:
+        super().__init__(value)
+        self.flaw = Flaw(field="", value=value, allowed=allowed, line=line)
+
+
+def parse_documents(content: bytes, settings: ResourceSettings) -> Iterator[Document | None]:
+    """Yield the documents that are not empty, and None now and then as a pause.
+
+    Args:
+        content: The whole file.
+        settings: Its limits.
+
+    Raises:
+        UnreadableFileError: From here on it cannot be read.
+    """
+    if not content.strip():
+        raise UnreadableFileError("an empty file", "at least one YAML document or comment", 1)
+    parser = yaml.CSafeLoader(content)
+    try:
+        yield from _documents(parser, settings)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise UnreadableFileError(_reason(error), "YAML", mark.line + 1 if mark else 0) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise UnreadableFileError(_reason(error), "YAML", 0) from error
+    finally:
+        parser.dispose()
+
+
+def _documents(parser: yaml.CSafeLoader, settings: ResourceSettings) -> Iterator[Document | None]:
+    builder = _Builder(settings)
+    takers = builder.takers
+    left = _SLICE_EVENTS
+    while (event := parser.get_event()) is not None:
+        take = takers.get(type(event))
+        if take is not None:
+            take(event)
+        elif type(event) is events.DocumentEndEvent and builder.root is not None:
+            yield builder.document()
+        left -= 1
+        if not left:
+            left = _SLICE_EVENTS
+            yield None
+
+
+def _reason(error: Exception) -> str:
+    """Return what the parser had to say, in one line."""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    return ascii(" ".join(str(problem).split())[:120])[1:-1]
+
+
+class _Open:
+    """A mapping or list whose end has not come yet."""
+
+    __slots__ = ("anchor", "height", "key", "members", "nodes_before")
+
+    def __init__(
+        self, members: dict[str, object] | list[object], anchor: str | None, nodes_before: int
+    ) -> None:
+        self.members = members
+        self.anchor = anchor
+        self.nodes_before = nodes_before
+        self.height = 1
+        self.key: str | None = None
+
+
+class _Anchored:
+    """What an alias stands for."""
+
+    __slots__ = ("height", "nodes", "value")
+
+    def __init__(self, value: object, nodes: int, height: int) -> None:
+        self.value = value
+        self.nodes = nodes
+        self.height = height
+
+
+class _Builder:
+    """Builds the value of one document after the other.
+
+    Attributes:
+        root: The value of the document, once it is complete.
+        takers: What to call with which event.
+    """
+
+    def __init__(self, settings: ResourceSettings) -> None:
+        self._settings = settings
+        self._nodes = 0
+        self._number = 0
+        self.root: object = None
+        self.takers: dict[type[events.Event], Callable[[Any], None]] = {
+            events.DocumentStartEvent: self._start,
+            events.ScalarEvent: self._scalar,
+            events.MappingStartEvent: self._open_mapping,
+            events.SequenceStartEvent: self._open_sequence,
+            events.MappingEndEvent: self._close,
+            events.SequenceEndEvent: self._close,
+            events.AliasEvent: self._alias,
+        }
+
+    def document(self) -> Document:
+        """Return the document that has just ended."""
+        return Document(
+            number=self._number, line=self._line, value=self.root, flaws=tuple(self._flaws)
+        )
+
+    def _start(self, event: events.DocumentStartEvent) -> None:
+        self.root = None
+        self._number += 1
+        self._line = _line(event)
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, _Anchored] = {}
+        self._flaws: list[Flaw] = []
+
+    def _scalar(self, event: events.ScalarEvent) -> None:
+        self._nodes += 1  # compared with the limit at the next mapping or list
+        text: str = event.value
+        value: object = plain_value(text) if event.implicit[0] else text
+        if event.tag is not None or event.anchor is not None:
+            self._adorned(event, value)
+        top = self._stack[-1] if self._stack else None
+        if top is None:
+            self.root = value
+        elif type(top.members) is list:
+            top.members.append(value)
+        elif top.key is None:
+            is_plain_text = type(value) is str and (text != "<<" or not event.implicit[0])
+            top.key = text
+            if not is_plain_text or text in top.members:
+                self._refuse_key(event, text, is_text=is_plain_text)
+        else:
+            top.members[top.key] = value  # type: ignore[call-overload] # a dict, as it is no list
+            top.key = None
+
+    def _adorned(self, event: events.ScalarEvent, value: object) -> None:
+        """Take a scalar's anchor, and refuse its tag."""
+        if event.tag not in {None, _STR_TAG}:
+            self._flaw_here(event, shown(event.tag), "a value without a tag")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(value, 1, 0)
+
+    def _refuse_key(self, event: events.ScalarEvent, text: str, *, is_text: bool) -> None:
+        """Have the value of a key that cannot count put aside."""
+        allowed = "each key once" if is_text else "a text as key, quoted if it looks otherwise"
+        self._flaw_here(event, shown(text), allowed)
+        self._stack[-1].key = _SURPLUS
+
+    def _open_mapping(self, event: events.MappingStartEvent) -> None:
+        self._open(event, {})
+
+    def _open_sequence(self, event: events.SequenceStartEvent) -> None:
+        self._open(event, [])
+
+    def _open(
+        self,
+        event: events.CollectionStartEvent,
+        members: dict[str, object] | list[object],
+    ) -> None:
+        self._refuse_as_key(event)
+        self._check_depth(1, event)
+        if event.tag is not None:
+            self._flaw_here(event, shown(event.tag), "a value without a tag")
+        self._stack.append(_Open(members, event.anchor, self._nodes))
+        self._count(1, event)
+
+    def _close(self, _event: events.CollectionEndEvent) -> None:
+        done = self._stack.pop()
+        if isinstance(done.members, dict):
+            done.members.pop(_SURPLUS, None)
+        if done.anchor is not None:
+            nodes = self._nodes - done.nodes_before
+            self._anchors[done.anchor] = _Anchored(done.members, nodes, done.height)
+        if self._stack:
+            above = self._stack[-1]
+            above.height = max(above.height, done.height + 1)
+        self._put(done.members)
+
+    def _alias(self, event: events.AliasEvent) -> None:
+        self._refuse_as_key(event)
+        anchored = self._anchors.get(event.anchor or "")
+        if anchored is None:
+            raise _unreadable(
+                event, f"alias *{shown(event.anchor)[1:-1]}", "an alias of something above"
+            )
+        self._check_depth(anchored.height, event)
+        self._count(anchored.nodes, event)
+        if self._stack:
+            above = self._stack[-1]
+            above.height = max(above.height, anchored.height + 1)
+        self._put(anchored.value)
+
+    def _put(self, value: object) -> None:
+        """Add a complete value to whatever is open."""
+        if not self._stack:
+            self.root = value
+            return
+        top = self._stack[-1]
+        if isinstance(top.members, dict):
+            top.members[top.key or ""] = value
+            top.key = None
+        else:
+            top.members.append(value)
+
+    def _count(self, nodes: int, event: events.Event) -> None:
+        self._nodes += nodes
+        if self._nodes > self._settings.nodes_max:
+            raise _unreadable(
+                event, "too many nodes", f"at most {self._settings.nodes_max} nodes in a file"
+            )
+
+    def _check_depth(self, levels: int, event: events.Event) -> None:
+        if len(self._stack) + levels > self._settings.depth_max:
+            raise _unreadable(
+                event, "nested too deeply", f"at most {self._settings.depth_max} levels"
+            )
+
+    def _refuse_as_key(self, event: events.Event) -> None:
+        top = self._stack[-1] if self._stack else None
+        if top is not None and top.key is None and isinstance(top.members, dict):
+            raise _unreadable(event, "a key that is no text", "texts as keys")
+
+    def _flaw_here(self, event: events.Event, value: str, allowed: str) -> None:
+        """Record what is wrong at the place that is being read."""
+        is_refused_already = any(opened.key == _SURPLUS for opened in self._stack[:-1])
+        if is_refused_already or len(self._flaws) >= _FLAWS_MAX:
+            return
+        path = ""
+        for opened in self._stack:
+            if isinstance(opened.members, list):
+                path = joined(path, len(opened.members))
+            elif opened.key is not None:
+                path = joined(path, opened.key)
+        self._flaws.append(Flaw(field=path, value=value, allowed=allowed, line=_line(event)))
+
+
+def _unreadable(event: events.Event, value: str, allowed: str) -> UnreadableFileError:
+    return UnreadableFileError(value, allowed, _line(event))
+
+
+def _line(event: events.Event) -> int:
+    """Return the line, from 1, in which *event* starts."""
+    mark = event.start_mark
+    return mark.line + 1 if mark is not None else 0

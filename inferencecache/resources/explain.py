@@ -1,0 +1,108 @@
+"""Say what is wrong with a value, all of it, in the words of its schema.
+
+The models decide what is accepted, and fast; this slower walk over the schema that was made from
+them finds the words when they refuse. Both say the same of every value.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final
+
+from inferencecache.resources.flaw import Flaw, joined, shown
+from inferencecache.resources.schema import Schema
+
+_TYPES: Final[dict[str, tuple[type, str]]] = {
+    "object": (dict, "an object"),
+    "array": (list, "a list"),
+    "string": (str, "a text"),
+    "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
+}
+
+
+def flaws_of(value: object, schema: Schema, path: str) -> Iterator[Flaw]:
+    """Yield what *schema* does not accept about *value*.
+
+    Args:
+        value: As :mod:`documents` makes it.
+        schema: As :mod:`schema` makes it.
+        path: Where the value stands.
+    """
+    name = schema.get("type")
+    if name is None:
+        return
+    python_type = _TYPES[name][0]
+    if not isinstance(value, python_type) or (name == "integer" and isinstance(value, bool)):
+        yield Flaw(field=path, value=shown(value), allowed=allowed_by(schema))
+    elif isinstance(value, dict):
+        yield from _members(value, schema, path)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from flaws_of(item, schema["items"], joined(path, place))
+    elif not _is_within(value, schema):
+        yield Flaw(field=path, value=shown(value), allowed=allowed_by(schema))
+
+
+def _members(value: dict[str, object], schema: Schema, path: str) -> Iterator[Flaw]:
+    """Yield what is wrong with the members of an object."""
+    known: dict[str, Schema] = schema.get("properties", {})
+    required: list[str] = schema.get("required", [])
+    others: Schema | bool = schema.get("additionalProperties", False)
+    for name in required:
+        if name not in value:
+            yield Flaw(field=joined(path, name), value="nothing", allowed=allowed_by(known[name]))
+    for name, member in value.items():
+        where = joined(path, name)
+        if name in known:
+            if member is not None or name in required:
+                yield from flaws_of(member, known[name], where)
+        elif isinstance(others, dict):
+            yield from flaws_of(member, others, where)
+        else:
+            yield Flaw(field=where, value=shown(member), allowed=_one_of(known))
+
+
+def _one_of(known: dict[str, Schema]) -> str:
+    """Return which keys there are in the place of an unknown one."""
+    return f"one of the keys {', '.join(sorted(known))}" if known else "no keys"
+
+
+def _is_within(value: object, schema: Schema) -> bool:
+    """Tell whether a value of the right type keeps the limits."""
+    return all(
+        holds(value, schema[keyword]) for keyword, holds in _LIMITS.items() if keyword in schema
+    )
+
+
+@cache
+def _whole(pattern: str) -> re.Pattern[str]:
+    """Return *pattern* such that its end means the end of the text, a newline included."""
+    return re.compile(pattern.removesuffix("$") + (r"\Z" if pattern.endswith("$") else ""))
+
+
+_LIMITS: Final[dict[str, Callable[..., bool]]] = {
+    "minimum": lambda value, limit: value >= limit,
+    "maximum": lambda value, limit: value <= limit,
+    "minLength": lambda value, limit: len(value) >= limit,
+    "maxLength": lambda value, limit: len(value) <= limit,
+    "enum": lambda value, choices: value in choices,
+    "pattern": lambda value, pattern: _whole(pattern).search(value) is not None,
+}
+
+
+def allowed_by(schema: Schema) -> str:
+    """Return in words what *schema* accepts."""
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    parts = [_TYPES[schema["type"]][1]] if "type" in schema else ["any value"]
+    if "minimum" in schema:
+        parts.append(f"from {schema['minimum']} to {schema['maximum']}")
+    if "minLength" in schema:
+        parts.append("not empty")
+    if "maxLength" in schema:
+        parts.append(f"at most {schema['maxLength']} characters")
+    if "pattern" in schema:
+        parts.append(f"like {schema['pattern']}")
+    text = ", ".join(parts)
+    return f"{text}, for example {shown(schema['example'])}" if "example" in schema else text
