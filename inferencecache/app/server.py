@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from inferencecache import __version__
+from inferencecache.app.resources import FilePolicies, ResourceParts, Resources
 from inferencecache.app.upkeep import Upkeep
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.index import PrefixIndex
@@ -44,6 +45,7 @@ class Server:
     Attributes:
         plane: The use cases, for callers in the same process.
         metrics: What is counted.
+        resources: The objects from files.
     """
 
     def __init__(
@@ -66,6 +68,15 @@ class Server:
             )
         )
         self.metrics.watch_fail_opens(self.plane.fail_opens)
+        self.resources = Resources(
+            ResourceParts(
+                settings=settings.resources,
+                consumers=(FilePolicies(self.plane, settings.policy),),
+                clock=clock,
+                log=self._log,
+            )
+        )
+        self.metrics.add_source(self.resources.families)
         self._upkeep = Upkeep(
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
         )
@@ -105,7 +116,9 @@ class Server:
 
         Raises:
             ListenError: A listener cannot have its address; nothing keeps running then.
+            ConfigError: The resource directory cannot be read.
         """
+        await self.resources.start()
         self.metrics.set_up(is_up=True)
         try:
             grpc_address = await self._grpc.start()
@@ -117,6 +130,8 @@ class Server:
         self._tasks = [
             asyncio.create_task(work, name=name) for name, work in self._upkeep.tasks().items()
         ]
+        if self.resources.is_enabled:
+            self._tasks.append(asyncio.create_task(self.resources.run(), name="resources"))
         self._is_ready = True
         self._log.info(
             "startup",

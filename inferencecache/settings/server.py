@@ -13,6 +13,7 @@ from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.process import ProcessSettings
 from inferencecache.settings.ranking import RankingSettings
+from inferencecache.settings.resources import ResourceSettings
 from inferencecache.settings.tls import TlsSettings
 
 
@@ -23,6 +24,7 @@ class ServerSettings:
     index: IndexSettings = field(default_factory=IndexSettings)
     ranking: RankingSettings = field(default_factory=RankingSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
+    resources: ResourceSettings = field(default_factory=ResourceSettings)
     lookup: LookupSettings = field(default_factory=LookupSettings)
     grpc: GrpcSettings = field(default_factory=GrpcSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)

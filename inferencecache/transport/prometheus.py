@@ -1,7 +1,7 @@
 """The server's metrics: counted on the event loop, written out as Prometheus text."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -60,6 +60,7 @@ class ServerMetrics:
         self._registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
+        self._sources: list[Callable[[], list[Family]]] = []
         self._page = _Page()
         self._rendering = asyncio.Lock()
         self._registry.register(self._page)
@@ -89,6 +90,10 @@ class ServerMetrics:
         """Show *fail_opens*, lookups whose input could not be used by cause, from now on."""
         self._fail_opens = fail_opens
 
+    def add_source(self, families: Callable[[], list[Family]]) -> None:
+        """Show what *families* returns, too, from now on."""
+        self._sources.append(families)
+
     def sweep_finished(self, duration_ns: int) -> None:
         """Count one sweep."""
         self._durations[catalog.SWEEP_DURATION].observe(duration_ns)
@@ -110,6 +115,7 @@ class ServerMetrics:
             *(Family(spec, cell.rows()) for spec, cell in self._plain.items()),
             *self._index.families(),
             *(Family(spec, spreads={(): cell.spread()}) for spec, cell in self._durations.items()),
+            *(family for families in self._sources for family in families()),
         ]
 
     async def render(self) -> bytes:
