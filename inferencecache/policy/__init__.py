@@ -7,6 +7,7 @@ from inferencecache.policy.layers import (
     PolicyLayer,
     PolicyLayers,
     PolicyLayersView,
+    PreparedLayer,
 )
 from inferencecache.policy.model import (
     CachePolicy,
@@ -31,6 +32,7 @@ __all__ = [
     "PolicyPushError",
     "PolicySnapshot",
     "PolicyStore",
+    "PreparedLayer",
     "Replacement",
     "ResolvedPolicy",
     "Strategy",

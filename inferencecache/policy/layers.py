@@ -10,13 +10,13 @@ give only one of them.
 A lookup pays nothing for this: the merged result is put into the store, where it is one look-up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from inferencecache.policy.model import CachePolicy, PolicySnapshot, TenantQuota
-from inferencecache.policy.store import PolicyStore, Replacement
+from inferencecache.policy.store import PolicyStore, PreparedPolicies, Replacement
 
 Value = TypeVar("Value")
 
@@ -91,8 +91,9 @@ class PolicyLayers:
 
     def __init__(self, store: PolicyStore) -> None:
         self._store = store
-        self._policies = _Layered[CachePolicy]()
-        self._quotas = _Layered[TenantQuota]()
+        empty: Mapping[str, PolicyLayer] = {}
+        self._policies = _Layered[CachePolicy]({layer: {} for layer in PolicyLayer}, empty)
+        self._quotas = _Layered[TenantQuota]({layer: {} for layer in PolicyLayer}, empty)
 
     def replace(self, layer: PolicyLayer, snapshot: PolicySnapshot) -> Replacement:
         """Put *snapshot* in the place of all that *layer* has said before.
@@ -107,21 +108,55 @@ class PolicyLayers:
 
         Complexity: O(n log n) in the policies and quotas of both layers.
         """
+        return self.install(self.prepare(layer, snapshot))
+
+    def prepare(self, layer: PolicyLayer, snapshot: PolicySnapshot) -> "PreparedLayer":
+        """Work out what :meth:`replace` would do, without doing it.
+
+        The slow part: it may be left to another thread while nobody else replaces anything.
+
+        Complexity: O(n log n) in the policies and quotas of both layers.
+        """
         policies = {policy.namespace: policy for policy in snapshot.policies if policy.namespace}
         quotas = {quota.tenant_id: quota for quota in snapshot.tenants if quota.tenant_id}
         replacement = Replacement(
             policies_removed=self._policies.missing(layer, policies),
             quotas_removed=self._quotas.missing(layer, quotas),
         )
-        policies_differ = self._policies.replace(layer, policies)
-        if self._quotas.replace(layer, quotas) or policies_differ:
-            self._store.replace(
-                PolicySnapshot(
-                    policies=tuple(value for _, _, value in self._policies.in_force()),
-                    tenants=tuple(value for _, _, value in self._quotas.in_force()),
-                )
+        next_policies = self._policies.replaced(layer, policies)
+        next_quotas = self._quotas.replaced(layer, quotas)
+        is_change = next_policies is not self._policies or next_quotas is not self._quotas
+        return PreparedLayer(
+            policies=next_policies,
+            quotas=next_quotas,
+            replacement=replacement,
+            in_force=self._resolve(next_policies, next_quotas) if is_change else None,
+        )
+
+    def install(self, prepared: "PreparedLayer") -> Replacement:
+        """Put in force what :meth:`prepare` has worked out; nothing was replaced in between.
+
+        Returns:
+            As :meth:`replace`.
+
+        Complexity: O(n) in the policies and quotas in force.
+        """
+        if prepared.in_force is not None:
+            self._policies = prepared.policies
+            self._quotas = prepared.quotas
+            self._store.install(prepared.in_force)
+        return prepared.replacement
+
+    def _resolve(
+        self, policies: "_Layered[CachePolicy]", quotas: "_Layered[TenantQuota]"
+    ) -> PreparedPolicies:
+        """Return what is in force where both layers are merged."""
+        return self._store.prepare(
+            PolicySnapshot(
+                policies=tuple(value for _, _, value in policies.in_force()),
+                tenants=tuple(value for _, _, value in quotas.in_force()),
             )
-        return replacement
+        )
 
     def view(self) -> PolicyLayersView:
         """Return both layers side by side.
@@ -152,13 +187,22 @@ class PolicyLayers:
 
 
 class _Layered(Generic[Value]):
-    """One table of values by tenant in two layers."""
+    """One table of values by tenant in two layers; never changed, only replaced.
+
+    Args:
+        values: What each layer says.
+        changed_last: The layer whose value changed last, for each tenant that has one.
+    """
 
     __slots__ = ("_changed_last", "_values")
 
-    def __init__(self) -> None:
-        self._values: dict[PolicyLayer, dict[str, Value]] = {layer: {} for layer in PolicyLayer}
-        self._changed_last: dict[str, PolicyLayer] = {}
+    def __init__(
+        self,
+        values: Mapping[PolicyLayer, dict[str, Value]],
+        changed_last: Mapping[str, PolicyLayer],
+    ) -> None:
+        self._values = values
+        self._changed_last = changed_last
 
     def missing(self, layer: PolicyLayer, values: dict[str, Value]) -> int:
         """Return how many tenants of *layer* are not among *values*."""
@@ -168,19 +212,20 @@ class _Layered(Generic[Value]):
         """Return what *layer* says about the tenant, None for nothing."""
         return self._values[layer].get(tenant_id)
 
-    def replace(self, layer: PolicyLayer, values: dict[str, Value]) -> bool:
-        """Put *values* into *layer*; return whether anything differs from before."""
+    def replaced(self, layer: PolicyLayer, values: dict[str, Value]) -> "_Layered[Value]":
+        """Return the table with *values* in *layer*; itself where nothing differs."""
         before = self._values[layer]
         changed = [key for key, value in values.items() if before.get(key) != value]
         removed = before.keys() - values.keys()
-        self._values[layer] = values
-        for key in changed:
-            self._changed_last[key] = layer
+        if not changed and not removed:
+            return self
+        changed_last = dict(self._changed_last)
+        changed_last.update(dict.fromkeys(changed, layer))
         other = self._values[_OTHER[layer]]
         for key in removed:
             if key not in other:
-                del self._changed_last[key]
-        return bool(changed or removed)
+                del changed_last[key]
+        return _Layered({layer: values, _OTHER[layer]: other}, changed_last)
 
     def in_force(self) -> Iterator[tuple[str, PolicyLayer, Value]]:
         """Yield each tenant with the layer that counts and its value."""
@@ -195,3 +240,19 @@ class _Layered(Generic[Value]):
 def _tenant(row: tuple[str, PolicyLayer, Value]) -> str:
     """Return what rows are sorted by."""
     return row[0]
+
+
+class PreparedLayer(NamedTuple):
+    """What comes of replacing a layer.
+
+    Attributes:
+        policies: Both layers' policies then.
+        quotas: Both layers' quotas then.
+        replacement: What the layer will not say any more.
+        in_force: What is put into the store, None where nothing differs.
+    """
+
+    policies: _Layered[CachePolicy]
+    quotas: _Layered[TenantQuota]
+    replacement: Replacement
+    in_force: PreparedPolicies | None

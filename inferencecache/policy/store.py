@@ -27,6 +27,20 @@ class Replacement(NamedTuple):
     quotas_removed: int
 
 
+class PreparedPolicies(NamedTuple):
+    """Policies resolved and ready to be put in force.
+
+    Attributes:
+        resolved: What applies, by tenant.
+        quotas: Distinct keys a tenant may hold, by tenant.
+        snapshot: What they were made of, sorted.
+    """
+
+    resolved: dict[str, ResolvedPolicy]
+    quotas: dict[str, int]
+    snapshot: PolicySnapshot
+
+
 class PolicyStore:
     """Every tenant's policy and quota, resolved when they are replaced.
 
@@ -77,23 +91,45 @@ class PolicyStore:
 
         Complexity: O(n log n) in policies and quotas.
         """
+        return self.install(self.prepare(snapshot))
+
+    def prepare(self, snapshot: PolicySnapshot) -> PreparedPolicies:
+        """Resolve *snapshot* without putting it in force; reads and changes nothing of the store.
+
+        The slow part of :meth:`replace`: unlike everything else it may be left to another thread.
+
+        Complexity: O(n log n) in policies and quotas.
+        """
         policies = {policy.namespace: policy for policy in snapshot.policies if policy.namespace}
         tenants = {tenant.tenant_id: tenant for tenant in snapshot.tenants if tenant.tenant_id}
-        quotas = {
-            tenant_id: max(0, tenant.max_index_entries)
-            for tenant_id, tenant in tenants.items()
-            if tenant_id != PROBE_TENANT_ID
-        }
-        replacement = Replacement(
-            policies_removed=len(self._resolved.keys() - policies.keys()),
-            quotas_removed=len(self._quotas.keys() - quotas.keys()),
+        return PreparedPolicies(
+            resolved={
+                namespace: resolve(policy, self._settings, self._default_ttl_ns)
+                for namespace, policy in policies.items()
+            },
+            quotas={
+                tenant_id: max(0, tenant.max_index_entries)
+                for tenant_id, tenant in tenants.items()
+                if tenant_id != PROBE_TENANT_ID
+            },
+            snapshot=_sorted_snapshot(policies, tenants),
         )
-        self._resolved = {
-            namespace: resolve(policy, self._settings, self._default_ttl_ns)
-            for namespace, policy in policies.items()
-        }
-        self._quotas = quotas
-        self._snapshot = _sorted_snapshot(policies, tenants)
+
+    def install(self, prepared: PreparedPolicies) -> Replacement:
+        """Put in force what :meth:`prepare` has made.
+
+        Returns:
+            How many policies and quotas were in force before and are not any more.
+
+        Complexity: O(n) in policies and quotas, a set difference of their names.
+        """
+        replacement = Replacement(
+            policies_removed=len(self._resolved.keys() - prepared.resolved.keys()),
+            quotas_removed=len(self._quotas.keys() - prepared.quotas.keys()),
+        )
+        self._resolved = prepared.resolved
+        self._quotas = prepared.quotas
+        self._snapshot = prepared.snapshot
         self._revision += 1
         return replacement
 
