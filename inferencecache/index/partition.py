@@ -237,30 +237,45 @@ class Partition:
         if not keep:
             self.drop_hold(hold)
         elif len(run.holds) == 1:
-            self._shrink(hold, 0, keep)
+            self._shrink(hold, keep)
         else:
             left, tail = self.split(run, keep)
             self.drop_hold(tail.holds[hold.incarnation])
             if tail.following is not None:
                 left.following = self.join(tail, tail.following) or tail
 
-    def drop_block(self, hold: Hold, at: int) -> None:
-        """Let a replica lose the block at position *at* of a run.
+    def drop_block(self, hold: Hold, block_hash: bytes) -> None:
+        """Let a replica lose one block of a run.
 
         Complexity: O(1) at either end of a run nobody else holds, else as :meth:`split`.
         """
         run = hold.run
-        incarnation = hold.incarnation
-        if at + 1 == run.length:
+        at = 0 if run.length == 1 else find(run.packed, self.stride, block_hash)
+        is_last = at + 1 == run.length
+        if run.length > 1 and len(run.holds) == 1 and (is_last or not at):
+            self._cut_end(hold, block_hash, is_last=is_last)
+        elif is_last:
             self.drop_tail(hold, 1)
         elif at:
             left, _ = self.split(run, at + 1)
-            self.drop_tail(left.holds[incarnation], 1)
-        elif len(run.holds) == 1:
-            self._shrink(hold, 1, run.length)
+            self.drop_tail(left.holds[hold.incarnation], 1)
         else:
             head, _ = self.split(run, 1)
-            self.drop_hold(head.holds[incarnation])
+            self.drop_hold(head.holds[hold.incarnation])
+
+    def _cut_end(self, hold: Hold, block_hash: bytes, *, is_last: bool) -> None:
+        """Take the first or last block off a run with one holder: what engines evict most."""
+        run, stride = hold.run, self.stride
+        keep = slice(None, -1) if is_last else slice(1, None)
+        run.packed = run.packed[:-stride] if is_last else run.packed[stride:]
+        run.token_counts = run.token_counts[keep]
+        if hold.token_counts is not None:
+            hold.token_counts = hold.token_counts[keep]
+        run.length -= 1
+        del self.run_of[block_hash]
+        self._ledger.add_keys(self.scope.model, -1)
+        if not hold.incarnation.is_cleared:
+            self._count(hold.incarnation, -1)
 
     def drop_keys(self, run: Run, blocks: int) -> None:
         """Remove the last *blocks* of a run, whoever holds them.
@@ -282,16 +297,16 @@ class Partition:
         if not self.run_of:
             model.release(self.scope, self.adapter_id)
 
-    def _shrink(self, hold: Hold, start: int, stop: int) -> None:
-        """Keep only the blocks from *start* to *stop* of a run with one holder."""
+    def _shrink(self, hold: Hold, keep: int) -> None:
+        """Keep only the first *keep* blocks of a run with one holder."""
         run, stride = hold.run, self.stride
-        gone = run.packed[: start * stride] + run.packed[stop * stride :]
-        lost = run.length - (stop - start)
-        run.packed = run.packed[start * stride : stop * stride]
-        run.token_counts = run.token_counts[start:stop]
+        lost = run.length - keep
+        gone = run.packed[keep * stride :]
+        run.packed = run.packed[: keep * stride]
+        run.token_counts = run.token_counts[:keep]
         if hold.token_counts is not None:
-            hold.token_counts = hold.token_counts[start:stop]
-        run.length = stop - start
+            hold.token_counts = hold.token_counts[:keep]
+        run.length = keep
         if not hold.incarnation.is_cleared:
             self._count(hold.incarnation, -lost)
         self._remove_keys(unpack(gone, stride))

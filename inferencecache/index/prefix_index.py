@@ -93,24 +93,28 @@ class PrefixIndex:
         Complexity: PREFIX_EVICTED O(1) at either end of a run, O(run length) in its middle;
         REPLICA_UPDATED O(log stamps); ALL_CLEARED O(schemes) plus one bounded slice.
         """
+        self.counters.events[event.type] += 1
+        seen_ns = self._ingest.clamp(event.timestamp_ns, now_ns)
+        model = self._ledger.find_model(event.tenant_id, event.model_id)
+        if event.type is EventType.PREFIX_EVICTED:
+            if model is not None:
+                self._remover.evict_block(
+                    model, event.replica_id, event.prefix_hash, event.adapter_id
+                )
+        elif event.type is EventType.ALL_CLEARED:
+            self._fence(event, seen_ns, now_ns)
+            if model is not None:
+                self._remover.clear(model, event.replica_id)
+        elif model is not None and (record := model.stats.get(event.replica_id)) is not None:
+            model.tenant.touch_stats(record, seen_ns)
+
+    def _fence(self, event: IndexEvent, cleared_ns: int, now_ns: int) -> None:
         names = (event.tenant_id, event.model_id, event.replica_id)
         if any_too_long(names, self._settings.identifier_bytes_max):
             self.counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
-            return
-        self.counters.events[event.type] += 1
-        seen_ns = self._ingest.clamp(event.timestamp_ns, now_ns)
-        if event.type is EventType.ALL_CLEARED and self._settings.clear_fence:
+        elif self._settings.clear_fence:
             expires_ns = now_ns + self._rules.ttl_ns(event.tenant_id)
-            self._fences.raise_to(names, seen_ns, expires_ns)
-        model = self._ledger.find_model(event.tenant_id, event.model_id)
-        if model is None:
-            return
-        if event.type is EventType.PREFIX_EVICTED:
-            self._remover.evict_block(model, event.replica_id, event.prefix_hash, event.adapter_id)
-        elif event.type is EventType.ALL_CLEARED:
-            self._remover.clear(model, event.replica_id)
-        elif (record := model.stats.get(event.replica_id)) is not None:
-            model.tenant.touch_stats(record, seen_ns)
+            self._fences.raise_to(names, cleared_ns, expires_ns)
 
     def sweep(self, now_ns: int) -> None:
         """Remove everything that outlived its TTL.

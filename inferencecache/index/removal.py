@@ -47,7 +47,7 @@ class Remover:
             run = partition.run_of.get(block_hash)
             hold = run.holds.get(incarnation) if run is not None else None
             if run is not None and hold is not None:
-                partition.drop_block(hold, partition.position(run, block_hash))
+                partition.drop_block(hold, block_hash)
 
     def clear(self, model: ModelState, replica_id: str) -> None:
         """End a replica's life in a model.

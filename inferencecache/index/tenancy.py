@@ -111,10 +111,13 @@ class ModelState:
 
         Complexity: O(schemes), times the adapters when all are named.
         """
-        if not adapter_id:
-            return [part for scope in self.scopes.values() for part in scope.partitions.values()]
-        scopes = self.scopes.values()
-        return [scope.partitions[adapter_id] for scope in scopes if adapter_id in scope.partitions]
+        found: list[Partition] = []
+        for scope in self.scopes.values():
+            if not adapter_id:
+                found += scope.partitions.values()
+            elif (partition := scope.partitions.get(adapter_id)) is not None:
+                found.append(partition)
+        return found
 
 
 class TenantState:
