@@ -1,9 +1,8 @@
 """Sweep cache sizes over traces and print one Markdown table per trace.
 
 Workload: every request of each trace, against a server started for each row, over real gRPC.
-Seed: 0, as everywhere in ``inferencecache replay``. Budget: with 8 replicas, cache-aware routing
-finds at least twice as many prompt tokens cached as round robin wherever the fleet's caches hold
-less than the trace's blocks.
+Seed: 0, as everywhere in ``inferencecache replay``. Budget: with 8 replicas of 1,000 blocks or
+more, cache-aware routing finds at least twice as many prompt tokens cached as round robin.
 
 ::
 

@@ -99,7 +99,7 @@ class ReplaySettings:
         help="How many requests back a replica's recent load reaches.",
     )
     deadline_ns: int = knob(
-        5 * NS_PER_S,
+        30 * NS_PER_S,
         flag="deadline",
         kind=KnobKind.DURATION,
         unit="ns",
