@@ -11,10 +11,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from inferencecache import __version__
-from inferencecache.cli import replay, serve
+from inferencecache.cli import crds, replay, serve
 from inferencecache.errors import ConfigError
 
-COMMANDS = (replay, serve)
+COMMANDS = (replay, serve, crds)
 """The command modules, in the order in which ``--help`` lists them."""
 
 USAGE_ERROR = 2
