@@ -15,7 +15,7 @@ one key. Empty containers are removed at once, so presence is membership.
 from __future__ import annotations
 
 from heapq import heappop, heappush, heapreplace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from inferencecache.index.age_order import AgeOrder
 from inferencecache.index.ages import TenantAges
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
     from inferencecache.index.partition import Partition
     from inferencecache.index.run import Hold, Incarnation
+
+
+DRAINED_MODELS_MAX: Final = 1_000
+"""Models without keys that are still shown with 0; as many as have metric labels."""
 
 
 class ScopeState:
@@ -185,6 +189,7 @@ class Ledger:
     """Totals over all tenants, and the tenants by their oldest hold."""
 
     __slots__ = (
+        "_drained",
         "_heads",
         "_pushes",
         "entries",
@@ -199,6 +204,7 @@ class Ledger:
         self.entries = 0
         self.keys = 0
         self.keys_by_model: dict[str, int] = {}
+        self._drained: dict[str, None] = {}
         self.stats_records = 0
         self._heads: list[tuple[int, str, int, TenantState]] = []
         self._pushes = 0
@@ -234,8 +240,21 @@ class Ledger:
         tenant.keys += keys
         if not tenant.is_reserved:
             self.keys += keys
-            held = self.keys_by_model.get(model.model_id, 0)
-            self.keys_by_model[model.model_id] = held + keys
+            by_model = self.keys_by_model
+            held = by_model.get(model.model_id, 0)
+            by_model[model.model_id] = held + keys
+            if not held or not held + keys:
+                self._note_drained(model.model_id)
+
+    def _note_drained(self, model_id: str) -> None:
+        """Keep drained models at 0, for their gauges to show it, but not without bound."""
+        if self.keys_by_model[model_id]:
+            self._drained.pop(model_id, None)
+            return
+        self._drained[model_id] = None
+        if len(self._drained) > DRAINED_MODELS_MAX:
+            longest = next(iter(self._drained))
+            del self._drained[longest], self.keys_by_model[longest]
 
     def add_entries(self, model: ModelState, entries: int) -> None:
         """Count *entries* more, or fewer if negative, in a model.

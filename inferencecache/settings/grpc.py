@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
-from inferencecache.clock import NS_PER_S
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.knob import KnobKind, knob
+
+_MILLISECONDS_MAX_NS = (2**31 - 1) * NS_PER_MS
+"""gRPC takes these times as 32-bit milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,7 @@ class GrpcSettings:
         kind=KnobKind.DURATION,
         unit="ns",
         minimum=NS_PER_S,
+        maximum=_MILLISECONDS_MAX_NS,
         help="Silence of a peer after which the server pings it.",
     )
     keepalive_timeout_ns: int = knob(
@@ -48,6 +52,7 @@ class GrpcSettings:
         kind=KnobKind.DURATION,
         unit="ns",
         minimum=1_000_000,
+        maximum=_MILLISECONDS_MAX_NS,
         help="Wait for the answer to a ping before the connection and its streams are freed.",
     )
     ping_interval_min_ns: int = knob(
@@ -56,6 +61,7 @@ class GrpcSettings:
         kind=KnobKind.DURATION,
         unit="ns",
         minimum=0,
+        maximum=_MILLISECONDS_MAX_NS,
         help="Clients may ping this often; only more frequent pings count against the limit.",
     )
     ping_strikes_max: int = knob(

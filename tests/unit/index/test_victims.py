@@ -5,6 +5,7 @@ from collections.abc import Callable
 from index_driver import DriverRules, IndexDriver
 
 from inferencecache.index import EventType, EvictionReason, StateUpdate
+from inferencecache.index.tenancy import DRAINED_MODELS_MAX
 from inferencecache.types import EvictionAlgorithm, PartitionKey
 
 KEY = PartitionKey("t", "m", "vllm", "")
@@ -172,3 +173,18 @@ def test_sweep_in_slices_expires_everything_due(make_driver: Callable[..., Index
     assert slices >= 1
     assert driver.index.prefixes == 2
     assert driver.index.counters.evictions == {(EvictionAlgorithm.LRU, EvictionReason.TTL): 4}
+
+
+def test_drained_models_stay_in_the_gauge_in_bounded_number(driver: IndexDriver) -> None:
+    """A model without keys shows 0, but a stream of made-up models is forgotten."""
+    for number in range(DRAINED_MODELS_MAX + 5):
+        update = StateUpdate(
+            tenant_id="t", model_id=f"m{number}", replica_id="A", hash_scheme="vllm"
+        )
+        update.add_prefix(b"p", 16)
+        driver.index.report(update, 10 + number)
+    driver.index.sweep(3_000)
+
+    assert len(driver.index.prefixes_by_model) == DRAINED_MODELS_MAX
+    assert driver.index.prefixes_by_model["m1004"] == 0
+    assert "m0" not in driver.index.prefixes_by_model
