@@ -27,14 +27,25 @@ class Detail(msgspec.Struct, gc=False):
     Attributes:
         keys: The index keys this block completes, in order.
         tail: Tokens after the last boundary, 4 bytes little-endian each.
-        children: Engine hashes that continue *tail*; removed together with this block.
+        children: Engine hashes that continue *tail*, removed together with this block; usually one,
+            which is then kept without a tuple around it.
         is_opaque: The tokens do not describe the content; nothing here or below is indexed.
     """
 
     keys: tuple[int, ...] = ()
     tail: bytes = b""
-    children: list[int] | None = None
+    children: int | tuple[int, ...] = ()
     is_opaque: bool = False
+
+    def all_children(self) -> tuple[int, ...]:
+        """Return the engine hashes that continue *tail*."""
+        return (self.children,) if isinstance(self.children, int) else self.children
+
+    def add_child(self, engine_hash: int) -> None:
+        """Note that *engine_hash* continues *tail*."""
+        known = self.all_children()
+        if engine_hash not in known:
+            self.children = (*known, engine_hash) if known else engine_hash
 
 
 class Block(msgspec.Struct, gc=False):

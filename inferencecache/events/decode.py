@@ -27,10 +27,10 @@ from inferencecache.events.messages import AllBlocksCleared, BlockRemoved, Block
 from inferencecache.events.messages import Event as DecodedEvent
 from inferencecache.events.wire_values import (
     DECODE_ERRORS,
+    HASH_MASK,
     first_opaque,
     is_present,
     normal_hash,
-    normal_hashes,
     read_rank,
     read_timestamp_ns,
     timestamp_ns,
@@ -253,11 +253,14 @@ def _array_stored(read: layout.ArrayStored, settings: DecodeSettings) -> BlockSt
 def _stored(
     read: _StoredLayout, settings: DecodeSettings, lora_name: str, *, is_foreign: bool
 ) -> BlockStored:
-    hashes = _hashes(read.block_hashes, settings)
+    sent, parent = read.block_hashes, read.parent_block_hash
+    if len(sent) > settings.hashes_max:
+        raise _too_many(sent)
+    hashes = [value & HASH_MASK if isinstance(value, int) else normal_hash(value) for value in sent]
     tokens = read.token_ids or []
     if tokens and len(hashes) * read.block_size != len(tokens):
         _require_whole_blocks(len(tokens), read.block_size, len(hashes))
-    parent, extra_keys = read.parent_block_hash, read.extra_keys
+    extra_keys = read.extra_keys
     opaque_from = len(hashes)
     if is_foreign:
         opaque_from = 0
@@ -265,7 +268,7 @@ def _stored(
         opaque_from = first_opaque(extra_keys, lora_name, opaque_from)
     return BlockStored(
         block_hashes=hashes,
-        parent_block_hash=None if parent is None else normal_hash(parent),
+        parent_block_hash=parent & HASH_MASK if isinstance(parent, int) else _parent(parent),
         token_ids=tokens,
         block_size=read.block_size,
         lora_id=read.lora_id,
@@ -311,8 +314,16 @@ def _removed(
 
 def _hashes(values: list[layout.WireHash], settings: DecodeSettings) -> list[int]:
     if len(values) > settings.hashes_max:
-        raise MalformedEventError(reason="block_hashes", detail=f"{len(values)} in one event")
-    return normal_hashes(values)
+        raise _too_many(values)
+    return [normal_hash(value) for value in values]
+
+
+def _parent(value: layout.WireHash | None) -> int | None:
+    return None if value is None else normal_hash(value)
+
+
+def _too_many(hashes: list[layout.WireHash]) -> MalformedEventError:
+    return MalformedEventError(reason="block_hashes", detail=f"{len(hashes)} in one event")
 
 
 def _require_whole_blocks(tokens_total: int, block_size: int, blocks_total: int) -> None:

@@ -10,7 +10,8 @@ Rules of this file
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import NamedTuple
+
+import msgspec
 
 from inferencecache.events.blocks import Block, BlockGroup, Detail, SharedCounts
 from inferencecache.events.chunking import TOKEN_BYTES, Piece, cut_multiples, cut_pages, lone_key
@@ -37,7 +38,7 @@ _OPAQUE = Detail(is_opaque=True)
 _OVERFLOW_SHARE = 256
 
 
-class Placing(NamedTuple):
+class Placing(msgspec.Struct, frozen=True, gc=False):
     """A store that may be placed.
 
     Attributes:
@@ -67,6 +68,7 @@ class Ledger:
         self.keys = KeyTable()
         self.blocks_total = 0
         self._settings = settings
+        self._index_size = settings.block_size_tokens
         self._counters = counters
         self._counts = SharedCounts()
         self._inferred: dict[tuple[BlockGroup, int], None] = {}
@@ -96,11 +98,11 @@ class Ledger:
 
         The general way does the same; its set-up costs more than the work for a single block.
         """
-        group, event, adapter_id, lane, parent = placing
-        size, engine_hash = event.block_size, event.block_hashes[0]
-        if size != self._settings.block_size_tokens or lane != GPU_LANE:
+        blocks, event, parent = placing.group.blocks, placing.event, placing.parent
+        size, engine_hash, adapter_id = event.block_size, event.block_hashes[0], placing.adapter_id
+        if size != self._index_size or placing.lane != GPU_LANE or engine_hash in blocks:
             return False
-        if engine_hash in group.blocks or (parent is not None and parent.is_opaque):
+        if parent is not None and parent.detail is not None and parent.detail.is_opaque:
             return False
         before, tokens = (None, size) if parent is None else (parent.chain, parent.tokens + size)
         own = event.token_ids
@@ -109,7 +111,7 @@ class Ledger:
         holders = held.get(key, 0)
         held[key] = holders + T1_HOLDER
         tokens = self._counts.share(tokens)
-        group.blocks[engine_hash] = Block(key, tokens, adapter_id, 1, before, None)
+        blocks[engine_hash] = Block(key, tokens, adapter_id, 1, before, None)
         self.blocks_total += 1
         self._counters.stored_blocks += 1
         changes.operations.append(
@@ -125,7 +127,7 @@ class Ledger:
         return True
 
     def _store_described(self, placing: Placing, total: int, changes: Changes) -> None:
-        event, parent, index_size = placing.event, placing.parent, self._settings.block_size_tokens
+        event, parent, index_size = placing.event, placing.parent, self._index_size
         size = event.block_size
         tokens = event.token_ids
         if len(tokens) > total * size:
@@ -143,7 +145,12 @@ class Ledger:
 
     def _store_equal(self, placing: Placing, keys: list[int], changes: Changes) -> None:
         """Place blocks that are one index block each: the usual case, so it is written flat."""
-        _, event, adapter_id, lane, parent = placing
+        event, adapter_id, lane, parent = (
+            placing.event,
+            placing.adapter_id,
+            placing.lane,
+            placing.parent,
+        )
         blocks, held = placing.group.blocks, self.keys.partition(adapter_id)
         before, start = (None, 0) if parent is None else (parent.chain, parent.tokens)
         counts = self._counts.run(start, event.block_size, len(keys))
@@ -167,8 +174,8 @@ class Ledger:
 
     def _store_pieces(self, placing: Placing, pieces: Iterable[Piece], changes: Changes) -> None:
         """Place blocks larger or smaller than the index's."""
-        _, event, adapter_id, lane, parent = placing
-        blocks = placing.group.blocks
+        event, adapter_id, parent = placing.event, placing.adapter_id, placing.parent
+        blocks, lane = placing.group.blocks, placing.lane
         tokens = 0 if parent is None else parent.tokens
         keys: list[int] = []
         previous, is_fresh = parent, True
@@ -183,8 +190,8 @@ class Ledger:
             else:
                 is_fresh &= not any(self.keys.tier(adapter_id, key) for key in piece.keys)
                 self._insert(placing.group, engine_hash, block)
-            if previous is not None and previous.tail:
-                _link(previous, engine_hash)
+            if previous is not None and previous.detail is not None and previous.detail.tail:
+                previous.detail.add_child(engine_hash)
             previous = blocks[engine_hash]
             keys.extend(piece.keys)
         self._emit(placing, keys, is_fresh=is_fresh, changes=changes)
@@ -247,7 +254,7 @@ class Ledger:
 
     def _emit(self, placing: Placing, keys: list[int], *, is_fresh: bool, changes: Changes) -> None:
         """Append the stored keys; those held better than by this store are left alone."""
-        parent, index_size = placing.parent, self._settings.block_size_tokens
+        parent, index_size = placing.parent, self._index_size
         tokens = 0 if parent is None else parent.tokens - len(parent.tail) // TOKEN_BYTES
         before = None if parent is None else parent.chain
         if placing.lane == GPU_LANE:
@@ -309,8 +316,8 @@ class Ledger:
             self.blocks_total -= 1
             before, block.holding = block.tier, 0
             self._move_keys(block, before, NOWHERE, changes)
-            if block.detail is not None and block.detail.children:
-                waiting.extend(block.detail.children)
+            if block.detail is not None:
+                waiting.extend(block.detail.all_children())
 
     def _move_keys(
         self, block: Block, before: CacheTier, after: CacheTier, changes: Changes
@@ -346,7 +353,7 @@ class Ledger:
     def _count_at(self, block: Block, position: int) -> int:
         """Return the tokens from the prompt's start to the end of one of the block's keys."""
         boundary = block.tokens - len(block.tail) // TOKEN_BYTES
-        return boundary - (len(block.keys) - 1 - position) * self._settings.block_size_tokens
+        return boundary - (len(block.keys) - 1 - position) * self._index_size
 
     def _emit_block(self, block: Block, changes: Changes) -> None:
         for position, key in enumerate(block.keys):
@@ -394,16 +401,6 @@ class Ledger:
 
 def _weight_of(lane: int) -> int:
     return T1_HOLDER if lane == GPU_LANE else T2_HOLDER
-
-
-def _link(parent: Block, engine_hash: int) -> None:
-    """Note that *engine_hash* continues the unfinished index block of *parent*."""
-    detail = parent.detail
-    assert detail is not None, "a tail sits in a detail"  # noqa: S101 - our own invariant
-    if detail.children is None:
-        detail.children = [engine_hash]
-    elif engine_hash not in detail.children:
-        detail.children.append(engine_hash)
 
 
 def _same_place(known: Block, fresh: Block) -> bool:

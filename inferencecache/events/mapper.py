@@ -128,6 +128,8 @@ class EventMapper:
         for event in batch.events:
             if isinstance(event, BlockStored):
                 self._store(rank, event, now_ns, changes)
+                if self._orphans.blocks_total:
+                    self._adopt(rank, event, now_ns, changes)
             elif isinstance(event, BlockRemoved):
                 self._remove(rank, event, changes)
             else:
@@ -216,39 +218,32 @@ class EventMapper:
 
     # ------------------------------------------------------------------ events
 
-    def _store(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
-        """Place a store, then every waiting store that it makes placeable."""
-        self._store_one(rank, event, now_ns, changes)
-        if not self._orphans.blocks_total:
-            return
+    def _adopt(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
+        """Place every waiting store that *event* makes placeable."""
         placed = deque([event])
         while placed:
             done = placed.popleft()
             for orphan in self._orphans.take(rank, done.group_idx, done.block_hashes):
                 self.counters.orphans_resolved += len(orphan.event.block_hashes)
-                self._store_one(rank, orphan.event, now_ns, changes)
+                self._store(rank, orphan.event, now_ns, changes)
                 for removal in orphan.removals:
                     self._remove(rank, removal, changes)
                 placed.append(orphan.event)
 
-    def _store_one(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
-        space = self._rank(rank)
+    def _store(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
+        space = self._ranks.get(rank) or self._rank(rank)
         route = space.routes.get(_signature(event)) if event.token_ids else None
         if route is None:
             route = self._find_route(space, event, changes)
             if route is None:
                 return
-        group, adapter_id, lane = route
         parent_hash, parent = event.parent_block_hash, None
         if parent_hash is not None:
-            parent = group.blocks.get(parent_hash)
-            if parent_hash in event.block_hashes:
-                self.counters.drop(Drop.SELF_PARENT)
+            parent = route[0].blocks.get(parent_hash)
+            if parent is None or parent_hash in event.block_hashes:
+                self._without_parent(rank, event, now_ns)
                 return
-            if parent is None:
-                self._hold(rank, event, now_ns)
-                return
-        placing = Placing(group, event, adapter_id, lane, parent)
+        placing = Placing(route[0], event, route[1], route[2], parent)
         cause = self._admission.parent_fault(placing)
         if cause is None:
             self._ledger.store(placing, changes)
@@ -327,7 +322,11 @@ class EventMapper:
             if before != after:
                 self._ledger.announce(block, changes)
 
-    def _hold(self, rank: int, event: BlockStored, now_ns: int) -> None:
+    def _without_parent(self, rank: int, event: BlockStored, now_ns: int) -> None:
+        """Let a store wait for its parent, unless it is its own."""
+        if event.parent_block_hash in event.block_hashes:
+            self.counters.drop(Drop.SELF_PARENT)
+            return
         self.counters.orphaned_blocks += len(event.block_hashes)
         self.counters.orphans_dropped += self._orphans.hold(rank, event, now_ns)
 

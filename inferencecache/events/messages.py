@@ -1,13 +1,14 @@
 """What an engine says about its cache, after decoding; the names are the engines' own.
 
 These are structs rather than dataclasses because some engines send one event per block, and a
-struct is built in a fifth of the time. They are values: nothing changes one after decoding.
+struct is built in a fifth of the time. They are values: nothing changes one after decoding. They
+hold numbers and texts only, so the garbage collector need not look at them.
 """
 
 import msgspec
 
 
-class BlockStored(msgspec.Struct, frozen=True, kw_only=True):
+class BlockStored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Blocks became available for reuse.
 
     Attributes:
@@ -38,7 +39,7 @@ class BlockStored(msgspec.Struct, frozen=True, kw_only=True):
     is_remote: bool = False
 
 
-class BlockRemoved(msgspec.Struct, frozen=True, kw_only=True):
+class BlockRemoved(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One copy of each block is gone from a medium; attributes as in :class:`BlockStored`."""
 
     block_hashes: list[int]

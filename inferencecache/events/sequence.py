@@ -51,14 +51,12 @@ class _Replay:
         expected: Number expected when it was asked for; None at the start of a life.
         active_ns: When it was asked for or last brought something.
         brought: Messages it brought.
-        is_check: It also has to show the last message again.
     """
 
     ticket: int
     expected: int | None
     active_ns: int
     brought: int = 0
-    is_check: bool = False
 
 
 class SequenceTracker:
@@ -90,6 +88,7 @@ class SequenceTracker:
         self._attempts = 0
         self._filling_since_ns: int | None = None
         self._highest_live: int | None = None
+        self._is_unproven = False
 
     # ------------------------------------------------------------------ reads
 
@@ -136,9 +135,15 @@ class SequenceTracker:
             now_ns: Monotonic time.
         """
         self._is_connected = True
-        if not self._has_replay or self._replay is not None:
+        if not self._has_replay:
             return []
-        return [self._request(now_ns, is_check=bool(self.expected))]
+        # What waits may belong to an earlier life; the replay brings it again if it does not.
+        self._buffer.clear()
+        self._highest_live = None
+        self._is_unproven = bool(self.expected)
+        self._attempts = 0
+        self._filling_since_ns = None
+        return [self._request(now_ns)]
 
     def disconnected(self) -> None:
         """Note that the live socket lost its connection."""
@@ -169,8 +174,7 @@ class SequenceTracker:
         if expected is None:
             self._start_at(frame.number)
         elif frame.number < expected:
-            is_other = replay.is_check and self._life.recalls(frame) is False
-            return self._restart(None, now_ns) if is_other else []
+            return self._compare(frame, now_ns)
         return self._offer(frame, is_live=False)
 
     def replay_ended(self, ticket: int, now_ns: int) -> list[Command]:
@@ -207,6 +211,9 @@ class SequenceTracker:
                 return [*self._offer(frame, is_live=True), self._request(now_ns)]
             if self._replay is None:
                 self._start_at(frame.number)
+        if self._is_unproven and self._replay is not None:
+            self._keep(frame, is_live=True)
+            return []
         commands = self._offer(frame, is_live=True)
         if self._is_behind() and self._replay is None:
             self.counters.gaps += 1
@@ -225,6 +232,7 @@ class SequenceTracker:
         self._highest_live = None
         self.expected = None
         self.is_incomplete = False
+        self._is_unproven = False
         commands: list[Command] = [Reset(ResetReason.RESTART)]
         if frame is not None:
             self._highest_live = frame.number
@@ -232,6 +240,16 @@ class SequenceTracker:
         elif self._has_replay:
             commands.append(self._request(now_ns))
         return commands
+
+    def _compare(self, frame: Frame, now_ns: int) -> list[Command]:
+        """Look at a replayed message that was applied before: does the engine still show it?"""
+        is_same = self._life.recalls(frame)
+        if is_same is None:
+            return []
+        if not is_same:
+            return self._restart(None, now_ns)
+        self._is_unproven = False
+        return self._drain()
 
     # ------------------------------------------------------------------ order
 
@@ -244,10 +262,14 @@ class SequenceTracker:
     def _offer(self, frame: Frame, *, is_live: bool) -> list[Command]:
         """Hand on *frame* and what follows it if it is next, keep it if not."""
         if frame.number == self.expected:
+            self._buffer.take(frame.number)
             return [self._apply(frame, is_live=is_live), *self._drain()]
+        self._keep(frame, is_live=is_live)
+        return []
+
+    def _keep(self, frame: Frame, *, is_live: bool) -> None:
         if not self._buffer.add(frame, is_live=is_live):
             self.counters.reorder_refused += 1
-        return []
 
     def _drain(self) -> list[Command]:
         """Hand on every message in the buffer that is next."""
@@ -279,14 +301,13 @@ class SequenceTracker:
 
     # ------------------------------------------------------------------ replays
 
-    def _request(self, now_ns: int, *, is_check: bool = False) -> Command:
+    def _request(self, now_ns: int) -> Command:
         self._tickets += 1
         self.counters.replay_requests += 1
         if self._filling_since_ns is None:
             self._filling_since_ns = now_ns
-        self._replay = _Replay(self._tickets, self.expected, now_ns, is_check=is_check)
-        start = self.expected or 0
-        return RequestReplay(self._tickets, max(0, start - 1) if is_check else start)
+        self._replay = _Replay(self._tickets, self.expected, now_ns)
+        return RequestReplay(self._tickets, (self.expected or 0) - self._is_unproven)
 
     def _fill(self, now_ns: int) -> list[Command]:
         """Ask for what is missing, or give it up if that has been tried enough."""
@@ -311,15 +332,18 @@ class SequenceTracker:
         replay = self._replay
         assert replay is not None, "only a running replay ends"  # noqa: S101 - our own invariant
         self._replay = None
-        if replay.is_check and is_complete and not replay.brought:
+        if self._is_unproven and is_complete and not replay.brought:
+            # A ring holds at least the last message of its own life.
             return self._restart(None, now_ns)
         has_moved = self.expected is not None and self.expected > (replay.expected or 0)
         self._attempts = 0 if has_moved else self._attempts + 1
         if self.expected is None:
             return self._conclude_start(now_ns, is_complete=is_complete)
-        if self._is_behind() or (not is_complete and self._may_ask_again(now_ns)):
-            return self._fill(now_ns)
-        return self._settle()
+        if not is_complete and self._may_ask_again(now_ns):
+            return [self._request(now_ns)]
+        self._is_unproven = False
+        commands = self._drain()
+        return [*commands, *(self._fill(now_ns) if self._is_behind() else self._settle())]
 
     def _conclude_start(self, now_ns: int, *, is_complete: bool) -> list[Command]:
         """End the first replay of a life that brought nothing."""

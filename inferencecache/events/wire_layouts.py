@@ -25,7 +25,7 @@ BlockSize = Annotated[int, msgspec.Meta(ge=0, le=BLOCK_SIZE_MAX)]
 GroupIndex = Annotated[int, msgspec.Meta(ge=0, le=GROUP_MAX)]
 
 
-class MapStored(msgspec.Struct, tag_field="type", tag="BlockStored"):
+class MapStored(msgspec.Struct, tag_field="type", tag="BlockStored", gc=False):
     """A store sent as a map."""
 
     block_hashes: list[WireHash]
@@ -43,7 +43,7 @@ class MapStored(msgspec.Struct, tag_field="type", tag="BlockStored"):
     mm_keys: msgspec.Raw = NIL
 
 
-class MapStoredText(msgspec.Struct, tag_field="type", tag="BlockStored"):
+class MapStoredText(msgspec.Struct, tag_field="type", tag="BlockStored", gc=False):
     """A store whose tokens are partly texts; no token id describes such content."""
 
     block_hashes: list[WireHash]
@@ -58,7 +58,7 @@ class MapStoredText(msgspec.Struct, tag_field="type", tag="BlockStored"):
     locality: str | None = None
 
 
-class MapRemoved(msgspec.Struct, tag_field="type", tag="BlockRemoved"):
+class MapRemoved(msgspec.Struct, tag_field="type", tag="BlockRemoved", gc=False):
     """A removal sent as a map."""
 
     block_hashes: list[WireHash]
@@ -71,7 +71,7 @@ class MapCleared(msgspec.Struct, tag_field="type", tag="AllBlocksCleared"):
     """A clear sent as a map."""
 
 
-class ArrayStored(msgspec.Struct, array_like=True, tag="BlockStored"):
+class ArrayStored(msgspec.Struct, array_like=True, tag="BlockStored", gc=False):
     """A store sent as an array of at least five elements.
 
     ``adapter`` is vLLM's ``lora_name`` or, in two SGLang releases, a map of metadata.
@@ -89,7 +89,7 @@ class ArrayStored(msgspec.Struct, array_like=True, tag="BlockStored"):
     kv_cache_spec_kind: str | None = None
 
 
-class ArrayRemoved(msgspec.Struct, array_like=True, tag="BlockRemoved"):
+class ArrayRemoved(msgspec.Struct, array_like=True, tag="BlockRemoved", gc=False):
     """A removal sent as an array of at least two elements."""
 
     block_hashes: list[WireHash]

@@ -43,11 +43,6 @@ def normal_hash(value: WireHash) -> int:
     return int.from_bytes(value[-_HASH_TAIL_BYTES:], "big")
 
 
-def normal_hashes(values: list[WireHash]) -> list[int]:
-    """Return :func:`normal_hash` of each value."""
-    return [value & HASH_MASK if isinstance(value, int) else normal_hash(value) for value in values]
-
-
 def first_opaque(extra_keys: msgspec.Raw, lora_name: str, blocks_total: int) -> int:
     """Return the position of the first block whose content its tokens do not describe.
 
