@@ -17,9 +17,8 @@ from inferencecache.app.upkeep import Upkeep
 from inferencecache.index import PrefixIndex
 from inferencecache.policy import PolicyStore
 from inferencecache.service import CachePlane, PlaneParts
-from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.index import IndexSettings
-from inferencecache.settings.server import ServerSettings
+from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
 from inferencecache.transport.prometheus import ServerMetrics
 from inferencecache.transport.structured_log import StructuredLog
@@ -37,9 +36,7 @@ async def serve(entries_max: int) -> None:
     Args:
         entries_max: The index's cap.
     """
-    settings = ServerSettings(
-        grpc=GrpcSettings(bind_address="127.0.0.1:0"), index=IndexSettings(entries_max=entries_max)
-    )
+    settings = throwaway_server_settings(index=IndexSettings(entries_max=entries_max))
     clock = SystemClock()
     policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
     index = PrefixIndex(settings.index, policies)

@@ -9,6 +9,7 @@ import uvloop
 from inferencecache.app.server import Server
 from inferencecache.settings.server import ServerSettings
 from inferencecache.transport.listen import ListenError
+from inferencecache.transport.start_error import StartError
 from inferencecache.transport.structured_log import StructuredLog, configure_log
 
 STOPPED = 0
@@ -21,7 +22,11 @@ def run_process(settings: ServerSettings) -> int:
     """Serve until SIGTERM or SIGINT.
 
     Returns:
-        0 after an orderly end, 1 if a listener could not be bound or the server broke.
+        0 after an orderly end, 1 if something the server needs is not there, a listener could not
+        be bound, or the server broke.
+
+    Raises:
+        ConfigError: The settings make no sense together.
     """
     configure_log(settings.logs, sys.stderr)
     return uvloop.run(_serve(settings))
@@ -33,10 +38,10 @@ async def _serve(settings: ServerSettings) -> int:
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, asked_to_stop.set)
-    server = Server(settings, log)
     try:
+        server = Server(settings, log)
         await server.start()
-    except ListenError as error:
+    except (ListenError, StartError) as error:
         _log_refusal(log, error)
         return FAILED
     broken = asyncio.create_task(server.wait_broken())
@@ -52,7 +57,10 @@ async def _serve(settings: ServerSettings) -> int:
     return code
 
 
-def _log_refusal(log: StructuredLog, error: ListenError) -> None:
+def _log_refusal(log: StructuredLog, error: ListenError | StartError) -> None:
+    if isinstance(error, StartError):
+        log.error(error.event, reason=error.reason)
+        return
     log.error("serve_error", listener=error.listener, addr=error.address, reason=error.reason)
 
 

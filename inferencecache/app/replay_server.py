@@ -1,18 +1,16 @@
 """The server of a replay: the one that was named, or one that lives as long as the replay."""
 
 import dataclasses
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
 
 from inferencecache.app.server import running_server
-from inferencecache.settings.grpc import GrpcSettings
-from inferencecache.settings.http import HttpSettings
 from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.replay import ReplaySettings
 from inferencecache.settings.server import ServerSettings
-
-_LOOPBACK: Final = "127.0.0.1:0"
+from inferencecache.settings.throwaway import throwaway_server_settings
+from inferencecache.transport.structured_log import LOGGER_NAME, StructuredLog
 
 
 @asynccontextmanager
@@ -25,7 +23,10 @@ async def server_for(settings: ReplaySettings) -> AsyncIterator[str]:
     if settings.server:
         yield settings.server
         return
-    async with running_server(throwaway_settings(settings)) as server:
+    # Whoever runs a replay is told in one line what there is to know of its server.
+    logger = logging.getLogger(f"{LOGGER_NAME}.replay")
+    logger.setLevel(logging.ERROR)
+    async with running_server(throwaway_settings(settings), StructuredLog(logger)) as server:
         yield server.grpc_target
 
 
@@ -36,12 +37,10 @@ def throwaway_settings(settings: ReplaySettings) -> ServerSettings:
         settings: The replay.
     """
     defaults = IndexSettings()
-    return ServerSettings(
+    return throwaway_server_settings(
         index=dataclasses.replace(
             defaults,
             entries_max=max(defaults.entries_max, settings.replicas * settings.cache_blocks),
             ttl_ns=settings.server_ttl_ns,
         ),
-        grpc=GrpcSettings(bind_address=_LOOPBACK),
-        http=HttpSettings(bind_address=_LOOPBACK),
     )

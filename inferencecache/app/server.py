@@ -6,7 +6,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from inferencecache import __version__
+from inferencecache.app.build import installed_commit
+from inferencecache.app.control import Control
 from inferencecache.app.resources import FilePolicies, ResourceParts, Resources
+from inferencecache.app.security import Security
 from inferencecache.app.upkeep import Upkeep
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.index import PrefixIndex
@@ -28,10 +31,12 @@ class Addresses:
     Attributes:
         grpc: The gRPC services.
         http: Health, readiness and metrics.
+        control: Snapshot, policy, probe and debug pages.
     """
 
     grpc: BindAddress
     http: BindAddress
+    control: BindAddress
 
 
 class Server:
@@ -41,6 +46,10 @@ class Server:
         settings: Everything it can be told.
         log: Where it logs.
         clock: Where it takes the time from.
+
+    Raises:
+        ConfigError: The settings make no sense together.
+        StartError: A file it needs, or the cluster, is not usable.
 
     Attributes:
         plane: The use cases, for callers in the same process.
@@ -54,6 +63,7 @@ class Server:
         self._settings = settings
         self._log = log or StructuredLog()
         clock = clock or SystemClock()
+        self._security = Security(settings, clock, self._log)
         policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
         index = PrefixIndex(settings.index, policies)
         self.metrics = ServerMetrics(settings.metrics, index)
@@ -71,21 +81,30 @@ class Server:
         self.resources = Resources(
             ResourceParts(
                 settings=settings.resources,
-                consumers=(FilePolicies(self.plane, settings.policy),),
+                consumers=(FilePolicies(self.plane, settings.policy), self._security),
                 clock=clock,
                 log=self._log,
             )
         )
-        self.metrics.add_source(self.resources.families)
+        self._control = Control(self.plane, settings, self._security, self._log)
+        for source in (self.resources.families, self._control.metrics.families):
+            self.metrics.add_source(source)
+        self.metrics.set_grpc_tls(is_enabled=self._security.grpc_tls is not None)
         self._upkeep = Upkeep(
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
         )
         self._grpc = GrpcListener(
             GrpcParts(
-                plane=self.plane, observer=self.metrics, log=self._log, settings=settings.grpc
+                plane=self.plane,
+                observer=self.metrics,
+                log=self._log,
+                settings=settings.grpc,
+                credentials=self._security.credentials(),
+                guard=self._security.guard(self._control.metrics.access_denied),
             )
         )
         self._http = PublicListener(settings.http, self._view(), self._log)
+        self._control_http = self._control.listener(self.resources.status)
         self._tasks: list[asyncio.Task[None]] = []
         self._addresses: Addresses | None = None
         self._is_ready = False
@@ -111,6 +130,12 @@ class Server:
         """The URL at which a client in this machine reaches the public pages."""
         return f"http://{_reachable(self.addresses.http)}"
 
+    @property
+    def control_url(self) -> str:
+        """The URL at which a client in this machine reaches the control surface."""
+        scheme = "http" if self._security.control_tls is None else "https"
+        return f"{scheme}://{_reachable(self.addresses.control)}"
+
     async def start(self) -> None:
         """Bind the listeners and begin the periodic work.
 
@@ -123,10 +148,11 @@ class Server:
         try:
             grpc_address = await self._grpc.start()
             http_address = await self._http.start()
+            control_address = await self._control_http.start()
         except BaseException:
             await self._close(grace_ns=0)
             raise
-        self._addresses = Addresses(grpc=grpc_address, http=http_address)
+        self._addresses = Addresses(grpc=grpc_address, http=http_address, control=control_address)
         self._tasks = [
             asyncio.create_task(work, name=name) for name, work in self._upkeep.tasks().items()
         ]
@@ -136,10 +162,13 @@ class Server:
         self._log.info(
             "startup",
             version=__version__,
+            commit=installed_commit(),
             grpc_addr=str(grpc_address),
-            grpc_tls=False,
+            grpc_tls=self._security.grpc_tls is not None,
             http_addr=str(http_address),
+            snapshot_addr=str(control_address),
         )
+        self._security.log_state()
 
     async def wait_broken(self) -> None:
         """Wait for ever, or until periodic work breaks.
@@ -164,16 +193,18 @@ class Server:
         """Close the listeners, gRPC first: health stays visible over HTTP while it drains."""
         await self._grpc.stop(grace_ns / NS_PER_S)
         await self._http.stop()
+        await self._control_http.stop()
+        self._control.changes.close()
+        await self._security.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.metrics.set_up(is_up=False)
 
     def _view(self) -> PublicView:
-        counters = self.plane.index.counters
         return PublicView(
             is_ready=lambda: self._is_ready,
-            is_warm=lambda: counters.updates > 0,
+            is_warm=lambda: self._control.is_warm,
             render_metrics=self.metrics.render,
         )
 

@@ -12,6 +12,7 @@ import typer
 
 from inferencecache import __version__
 from inferencecache.cli import crds, replay, serve
+from inferencecache.cli.switches import with_values
 from inferencecache.errors import ConfigError
 
 COMMANDS = (replay, serve, crds)
@@ -40,7 +41,9 @@ def run(arguments: Sequence[str]) -> int:
     """
     command = typer.main.get_command(build())
     try:
-        code = command.main(list(arguments), prog_name="inferencecache", standalone_mode=False)
+        code = command.main(
+            with_values(arguments), prog_name="inferencecache", standalone_mode=False
+        )
     except (typer.TyperException, ConfigError) as error:
         _complain(error.format_message() if isinstance(error, typer.TyperException) else str(error))
         return USAGE_ERROR

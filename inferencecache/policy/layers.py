@@ -113,7 +113,7 @@ class PolicyLayers:
     def prepare(self, layer: PolicyLayer, snapshot: PolicySnapshot) -> "PreparedLayer":
         """Work out what :meth:`replace` would do, without doing it.
 
-        The slow part: it may be left to another thread while nobody else replaces anything.
+        The slow part, which may be left to another thread.
 
         Complexity: O(n log n) in the policies and quotas of both layers.
         """
@@ -127,14 +127,20 @@ class PolicyLayers:
         next_quotas = self._quotas.replaced(layer, quotas)
         is_change = next_policies is not self._policies or next_quotas is not self._quotas
         return PreparedLayer(
+            before=(self._policies, self._quotas),
             policies=next_policies,
             quotas=next_quotas,
             replacement=replacement,
             in_force=self._resolve(next_policies, next_quotas) if is_change else None,
         )
 
+    def is_current(self, prepared: "PreparedLayer") -> bool:
+        """Tell whether nothing has been replaced since *prepared* was worked out."""
+        policies, quotas = prepared.before
+        return policies is self._policies and quotas is self._quotas
+
     def install(self, prepared: "PreparedLayer") -> Replacement:
-        """Put in force what :meth:`prepare` has worked out; nothing was replaced in between.
+        """Put in force what :meth:`prepare` has worked out, which must still be current.
 
         Returns:
             As :meth:`replace`.
@@ -246,12 +252,14 @@ class PreparedLayer(NamedTuple):
     """What comes of replacing a layer.
 
     Attributes:
+        before: The layers it was worked out from.
         policies: Both layers' policies then.
         quotas: Both layers' quotas then.
         replacement: What the layer will not say any more.
         in_force: What is put into the store, None where nothing differs.
     """
 
+    before: tuple[_Layered[CachePolicy], _Layered[TenantQuota]]
     policies: _Layered[CachePolicy]
     quotas: _Layered[TenantQuota]
     replacement: Replacement

@@ -1,23 +1,25 @@
 """The InferenceCache service: one thin method per RPC, named after it in snake case."""
 
 from collections.abc import AsyncIterable, AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import grpc
 
 from inferencecache.clock import NS_PER_S
-from inferencecache.service import CachePlane
+from inferencecache.service import CachePlane, RouteRequest
+from inferencecache.service.access import Access
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
 from inferencecache.transport.convert import (
     event_type_name,
     index_event,
-    route_request,
     route_response,
     state_response,
     update_steps,
 )
 from inferencecache.transport.drive import Completer, drive, drive_lookup
+from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require
+from inferencecache.transport.read_lookup import read_route_request
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
 from inferencecache.types import ReasonCode
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
@@ -36,12 +38,14 @@ class HandlerParts:
         observer: Counts what arrives and what goes wrong.
         failures: Records unexpected exceptions.
         ingest_slice_entries: Entries of an update read before the loop gets its turn.
+        guard: Decides which tenants a caller may use.
     """
 
     plane: CachePlane
     observer: RpcObserver
     failures: FailureLog
     ingest_slice_entries: int
+    guard: TenantGuard = field(default_factory=OpenGuard)
 
 
 class CacheHandler:
@@ -58,17 +62,20 @@ class CacheHandler:
         self._plane = parts.plane
         self._observer = parts.observer
         self._failures = parts.failures
+        self._guard = parts.guard
         self._slice_entries = parts.ingest_slice_entries
         self._completer = Completer()
 
     async def lookup_route(
-        self, request: pb.LookupRouteRequest | None, context: Context
+        self, request: RouteRequest | None, context: Context
     ) -> pb.LookupRouteResponse:
         """Answer which replicas are warm; whatever happens, without an error."""
         if request is None:
             self._observer.message_unparsable("LookupRoute")
             return self._no_hint("")
         try:
+            if not self._guard.allows("LookupRoute", context, Access.READ, request.tenant_id):
+                return self._no_hint(request.model_id)
             return await self._lookup(request, context)
         except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
             failure = error
@@ -76,20 +83,23 @@ class CacheHandler:
         return self._no_hint(request.model_id)
 
     async def report_cache_state(
-        self, request_iterator: AsyncIterable[pb.CacheStateUpdate | None], _context: Context
+        self, request_iterator: AsyncIterable[pb.CacheStateUpdate | None], context: Context
     ) -> pb.Ack:
         """Apply each update of the stream before the next is read."""
         async for message in request_iterator:
             if message is None:
                 self._observer.message_unparsable("ReportCacheState")
             else:
+                need = (Access.WRITE, message.tenant_id)
+                require(self._guard, "ReportCacheState", context, need)
                 await self._apply(message)
         # A stream that was reset ends like one that was closed; what it brought stays, and the
         # acknowledgement goes nowhere.
         return pb.Ack(accepted=True)
 
-    async def publish_event(self, request: pb.CacheEvent, _context: Context) -> pb.Ack:
+    async def publish_event(self, request: pb.CacheEvent, context: Context) -> pb.Ack:
         """Apply one event; one that means nothing here is acknowledged all the same."""
+        require(self._guard, "PublishEvent", context, (Access.WRITE, request.tenant_id))
         self._observer.event_received(event_type_name(request))
         event = index_event(request)
         if event is not None:
@@ -97,9 +107,10 @@ class CacheHandler:
         return pb.Ack(accepted=True)
 
     async def get_cache_state(
-        self, request: pb.GetCacheStateRequest, _context: Context
+        self, request: pb.GetCacheStateRequest, context: Context
     ) -> pb.GetCacheStateResponse:
         """Show what is known of one (tenant, model)."""
+        require(self._guard, "GetCacheState", context, (Access.READ, request.tenant_id))
         return state_response(self._plane.cache_state(request.tenant_id, request.model_id))
 
     async def lookup_pd_route(
@@ -130,10 +141,8 @@ class CacheHandler:
         """Wait until every update that has begun is applied."""
         await self._completer.finish()
 
-    async def _lookup(
-        self, request: pb.LookupRouteRequest, context: Context
-    ) -> pb.LookupRouteResponse:
-        steps = self._plane.lookup_route_steps(route_request(request), self._deadline(context))
+    async def _lookup(self, request: RouteRequest, context: Context) -> pb.LookupRouteResponse:
+        steps = self._plane.lookup_route_steps(request, self._deadline(context))
         return route_response(await drive_lookup(steps))
 
     async def _apply(self, message: pb.CacheStateUpdate) -> None:
@@ -155,4 +164,10 @@ class CacheHandler:
 
 def cache_rpc_handlers(handler: CacheHandler, boundary: Boundary) -> dict[str, RpcHandler]:
     """Return the handlers of the InferenceCache service."""
-    return rpc_handlers(SERVICE, handler, boundary, unguarded={"LookupRoute"})
+    return rpc_handlers(
+        SERVICE,
+        handler,
+        boundary,
+        unguarded={"LookupRoute"},
+        readers={"LookupRoute": read_route_request},
+    )

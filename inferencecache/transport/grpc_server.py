@@ -35,6 +35,7 @@ from inferencecache.transport.cache_handler import (
     HandlerParts,
     cache_rpc_handlers,
 )
+from inferencecache.transport.grpc_access import OpenGuard, TenantGuard
 from inferencecache.transport.listen import ListenError, wildcard_host
 from inferencecache.transport.rpc_table import RpcHandler
 from inferencecache.transport.structured_log import EventLog
@@ -62,6 +63,7 @@ class GrpcParts:
         settings: Address, limits, keepalive.
         credentials: Server credentials; None serves plaintext.
         services: Further services by full name; their health is shown with the others'.
+        guard: Decides which tenants a caller may use.
     """
 
     plane: CachePlane
@@ -70,6 +72,7 @@ class GrpcParts:
     settings: GrpcSettings = field(default_factory=GrpcSettings)
     credentials: grpc.ServerCredentials | None = None
     services: Mapping[str, RpcHandlers] = field(default_factory=dict)
+    guard: TenantGuard = field(default_factory=OpenGuard)
 
 
 class GrpcListener:
@@ -91,6 +94,7 @@ class GrpcListener:
                 observer=observer,
                 failures=failures,
                 ingest_slice_entries=settings.ingest_slice_entries,
+                guard=parts.guard,
             )
         )
         own = cache_rpc_handlers(self._handler, Boundary(observer, failures))

@@ -69,6 +69,10 @@ class ServerMetrics:
         """Say whether the server is up."""
         self._gauges[catalog.SERVER_UP] = int(is_up)
 
+    def set_grpc_tls(self, *, is_enabled: bool) -> None:
+        """Say whether the gRPC listener serves TLS."""
+        self._gauges[catalog.GRPC_TLS_ENABLED] = int(is_enabled)
+
     def update_received(self, entries: int) -> None:
         """Count one update and the *entries* it carried."""
         self._plain[catalog.INGEST_UPDATES].add()

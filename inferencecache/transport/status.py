@@ -10,11 +10,13 @@ from inferencecache.errors import (
     InvalidRequestError,
     MalformedEventError,
 )
+from inferencecache.service.access import AccessDeniedError
 
 STATUS_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
     InvalidRequestError: grpc.StatusCode.INVALID_ARGUMENT,
     MalformedEventError: grpc.StatusCode.INVALID_ARGUMENT,
     ConfigError: grpc.StatusCode.FAILED_PRECONDITION,
+    AccessDeniedError: grpc.StatusCode.PERMISSION_DENIED,
     NotImplementedError: grpc.StatusCode.UNIMPLEMENTED,
 }
 """Exceptions raised on purpose; their message goes to the caller."""

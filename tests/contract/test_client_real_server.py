@@ -18,9 +18,7 @@ from inferencecache.client import (
     ReplicaRef,
 )
 from inferencecache.client.in_process import InProcessClient
-from inferencecache.settings.grpc import GrpcSettings
-from inferencecache.settings.http import HttpSettings
-from inferencecache.settings.server import ServerSettings
+from inferencecache.settings.throwaway import throwaway_server_settings
 
 PATIENT = 10_000
 PAGE = Path(__file__).parents[2] / "docs" / "sdk.md"
@@ -35,10 +33,7 @@ COLD = LookupQuery(
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     """Run a real server on free ports."""
-    settings = ServerSettings(
-        grpc=GrpcSettings(bind_address="127.0.0.1:0"), http=HttpSettings(bind_address="127.0.0.1:0")
-    )
-    async with running_server(settings) as running:
+    async with running_server(throwaway_server_settings()) as running:
         yield running
 
 

@@ -9,12 +9,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from inferencecache.app.server import Server, running_server
-from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.http import HttpSettings
-from inferencecache.settings.server import ServerSettings
+from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport.http_public import PublicListener, PublicView
 from inferencecache.transport.listen import ListenError
 from inferencecache.transport.metric_catalog import CATALOG
+from inferencecache.transport.metrics_control import CONTROL_CATALOG
+from inferencecache.transport.metrics_resources import RESOURCE_CATALOG
 from inferencecache.transport.structured_log import StructuredLog
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 from inferencecache.v1alpha1 import inferencecache_pb2_grpc as rpc
@@ -38,10 +39,7 @@ PLAIN = "text/plain; charset=utf-8"
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     """Run a server on free ports."""
-    settings = ServerSettings(
-        grpc=GrpcSettings(bind_address=FREE), http=HttpSettings(bind_address=FREE)
-    )
-    async with running_server(settings) as running:
+    async with running_server(throwaway_server_settings()) as running:
         yield running
 
 
@@ -149,8 +147,7 @@ async def test_not_ready_is_503_and_a_broken_page_500() -> None:
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HT"])
 async def test_a_silent_connection_is_closed(sent: bytes) -> None:
     """Whoever sends no complete request does not hold a connection for ever."""
-    settings = ServerSettings(
-        grpc=GrpcSettings(bind_address=FREE),
+    settings = throwaway_server_settings(
         http=HttpSettings(bind_address=FREE, idle_timeout_ns=1_000_000_000),
     )
     async with running_server(settings) as server, asyncio.timeout(30):
@@ -164,8 +161,7 @@ async def test_a_silent_connection_is_closed(sent: bytes) -> None:
 
 async def test_a_taken_port_leaves_nothing_behind(server: Server) -> None:
     """If the second listener cannot start, the first one is closed again."""
-    settings = ServerSettings(
-        grpc=GrpcSettings(bind_address=FREE),
+    settings = throwaway_server_settings(
         http=HttpSettings(bind_address=str(server.addresses.http)),
     )
     second = Server(settings)
@@ -220,7 +216,8 @@ async def test_the_page_shows_only_what_the_catalogue_knows(
     await report(server, "m1")
     await ask(server, "m1")
     suffixes = ("_bucket", "_count", "_sum")
-    known = {spec.name for spec in CATALOG}
-    known |= {spec.name + suffix for spec in CATALOG if spec.buckets_seconds for suffix in suffixes}
+    catalog = (*CATALOG, *CONTROL_CATALOG, *RESOURCE_CATALOG)
+    known = {spec.name for spec in catalog}
+    known |= {spec.name + suffix for spec in catalog if spec.buckets_seconds for suffix in suffixes}
     shown = {name for name, _ in await scrape(server, http) if name.startswith("inferencecache_")}
     assert shown <= known

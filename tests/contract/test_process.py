@@ -16,6 +16,12 @@ from inferencecache import __version__
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 from inferencecache.v1alpha1 import inferencecache_pb2_grpc as rpc
 
+EVENTS = [
+    "startup",
+    "controller_auth_disabled",
+    "graceful_shutdown_started",
+    "graceful_shutdown_done",
+]
 UPDATE = pb.CacheStateUpdate(
     tenant_id="t1",
     model_id="m1",
@@ -44,7 +50,7 @@ async def test_a_signal_ends_an_idle_server_at_once(number: signal.Signals) -> N
     """Without calls to wait for, the process says goodbye and exits with 0."""
     async with serving() as server:
         assert await server.end(number) == 0
-        assert server.events == ["startup", "graceful_shutdown_started", "graceful_shutdown_done"]
+        assert server.events == EVENTS
 
 
 async def test_an_open_stream_does_not_hold_the_process_beyond_the_drain() -> None:
@@ -92,13 +98,11 @@ async def test_a_taken_address_is_one_line_and_exit_code_1(tmp_path: Path) -> No
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         free = "127.0.0.1:0"
-        for grpc_address, http_address, listener in (
-            (address, free, "grpc"),
-            (free, address, "http"),
-        ):
+        for listener in ("grpc", "http", "snapshot"):
+            addresses = dict.fromkeys(("grpc", "http", "snapshot"), free) | {listener: address}
             server = await spawn(
-                f"--grpc-bind-address={grpc_address}",
-                f"--http-bind-address={http_address}",
+                *(f"--{name}-bind-address={where}" for name, where in addresses.items()),
+                "--insecure-disable-auth",
                 directory=str(tmp_path),
             )
             assert await server.exited() == 1
@@ -117,12 +121,14 @@ async def test_the_log_can_be_text_and_holds_no_hashes() -> None:
             call = stub.ReportCacheState(iter([UPDATE]))
             assert (await call).accepted
         assert await server.end(signal.SIGTERM) == 0
-        assert server.events == ["startup", "graceful_shutdown_started", "graceful_shutdown_done"]
+        assert server.events == EVENTS
         assert "secret" not in "".join(server.lines)
     server = await spawn(
         *with_text,
         "--grpc-bind-address=127.0.0.1:0",
         "--http-bind-address=127.0.0.1:0",
+        "--snapshot-bind-address=127.0.0.1:0",
+        "--insecure-disable-auth",
         directory="/",
     )
     assert server.process.stderr is not None

@@ -7,6 +7,7 @@ import pytest
 from inferencecache import __version__
 from inferencecache.cli.reference import pages
 from inferencecache.transport.metric_catalog import CATALOG
+from inferencecache.transport.metrics_control import CONTROL_CATALOG
 from inferencecache.types import ReasonCode
 
 ROOT = Path(__file__).parents[2]
@@ -31,9 +32,10 @@ def test_every_reason_code_has_one_row() -> None:
 
 def test_metric_names_follow_the_rules() -> None:
     """Names share the prefix, counters end in total, durations in seconds."""
-    names = [spec.name for spec in CATALOG]
+    catalog = (*CATALOG, *CONTROL_CATALOG)
+    names = [spec.name for spec in catalog]
     assert len(names) == len(set(names))
-    for spec in CATALOG:
+    for spec in catalog:
         assert spec.name.startswith("inferencecache_")
         assert spec.name.endswith("_total") == (spec.kind == "counter")
         assert spec.name.endswith("_seconds") == (spec.kind == "histogram")

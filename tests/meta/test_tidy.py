@@ -20,6 +20,7 @@ EXCEPT_EXCEPTION = {
     "inferencecache/transport/cache_handler.py": "LookupRoute never ends in an error",
     "inferencecache/transport/rpc_table.py": "the gRPC boundary",
     "inferencecache/transport/http_public.py": "the HTTP boundary",
+    "inferencecache/transport/http_control.py": "the HTTP boundary",
 }
 """The only modules that may catch everything, and as what."""
 

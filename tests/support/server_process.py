@@ -97,6 +97,8 @@ async def serving(*arguments: str) -> AsyncIterator[ServerProcess]:
         server = await spawn(
             "--grpc-bind-address=127.0.0.1:0",
             "--http-bind-address=127.0.0.1:0",
+            "--snapshot-bind-address=127.0.0.1:0",
+            "--insecure-disable-auth",
             *arguments,
             directory=directory,
         )

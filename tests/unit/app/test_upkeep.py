@@ -10,19 +10,14 @@ from inferencecache.app.upkeep import Upkeep, run_slices
 from inferencecache.clock import ManualClock
 from inferencecache.index import EventType, IndexEvent, StateUpdate
 from inferencecache.service import CachePlane
-from inferencecache.settings.grpc import GrpcSettings
-from inferencecache.settings.http import HttpSettings
 from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.process import ProcessSettings
 from inferencecache.settings.server import ServerSettings
+from inferencecache.settings.throwaway import throwaway_server_settings
 
 SECOND_NS = 1_000_000_000
 MINUTE_NS = 60 * SECOND_NS
-LOOPBACK = {
-    "grpc": GrpcSettings(bind_address="127.0.0.1:0"),
-    "http": HttpSettings(bind_address="127.0.0.1:0"),
-}
 
 
 def built(clock: ManualClock, settings: ServerSettings) -> tuple[Server, Upkeep]:
@@ -60,7 +55,7 @@ async def test_slices_let_others_work_in_between() -> None:
 async def test_a_sweep_removes_what_has_expired_and_is_counted() -> None:
     """After the sweep the entries are gone, whoever asks or not."""
     clock = ManualClock(1_700_000_000 * SECOND_NS)
-    server, upkeep = built(clock, ServerSettings())
+    server, upkeep = built(clock, throwaway_server_settings())
     report(server.plane, 5_000)
     clock.advance_ns(31 * MINUTE_NS)
     await upkeep.sweep()
@@ -72,7 +67,7 @@ async def test_a_sweep_removes_what_has_expired_and_is_counted() -> None:
 async def test_reclaiming_finishes_what_a_clear_has_left() -> None:
     """A big replica's memory is freed after its ALL_CLEARED, in the background."""
     clock = ManualClock(1_700_000_000 * SECOND_NS)
-    server, upkeep = built(clock, ServerSettings(index=IndexSettings(slice_blocks=16)))
+    server, upkeep = built(clock, throwaway_server_settings(index=IndexSettings(slice_blocks=16)))
     report(server.plane, 5_000)
     clear = IndexEvent(type=EventType.ALL_CLEARED, tenant_id="t", model_id="m", replica_id="a")
     server.plane.publish(clear)
@@ -84,7 +79,7 @@ async def test_reclaiming_finishes_what_a_clear_has_left() -> None:
 
 async def test_halving_runs_over_everything() -> None:
     """Halving use counts ends and leaves the index intact."""
-    server, upkeep = built(ManualClock(1_700_000_000 * SECOND_NS), ServerSettings())
+    server, upkeep = built(ManualClock(1_700_000_000 * SECOND_NS), throwaway_server_settings())
     report(server.plane, 100)
     await upkeep.halve_credits()
     server.plane.index.check_invariants()
@@ -93,9 +88,9 @@ async def test_halving_runs_over_everything() -> None:
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        (ServerSettings(), {"sweep", "reclaim", "loop-lag"}),
+        (throwaway_server_settings(), {"sweep", "reclaim", "loop-lag"}),
         (
-            ServerSettings(
+            throwaway_server_settings(
                 index=IndexSettings(lfu_halving_interval_ns=MINUTE_NS),
                 metrics=MetricsSettings(loop_lag_interval_ns=0),
             ),
@@ -116,10 +111,9 @@ async def test_an_interval_of_zero_turns_work_off(
 
 async def test_work_repeats_while_the_server_runs() -> None:
     """Sweeps and lag measurements come again and again, without anybody asking."""
-    settings = ServerSettings(
+    settings = throwaway_server_settings(
         index=IndexSettings(sweep_interval_ns=1_000_000),
         metrics=MetricsSettings(loop_lag_interval_ns=1_000_000),
-        **LOOPBACK,  # type: ignore[arg-type] # two groups
     )
     async with running_server(settings) as server, asyncio.timeout(30):
         shown = ""
@@ -134,9 +128,8 @@ async def test_broken_upkeep_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         raise ZeroDivisionError
 
     monkeypatch.setattr(Upkeep, "reclaim", broken)
-    settings = ServerSettings(
+    settings = throwaway_server_settings(
         process=ProcessSettings(reclaim_interval_ns=1_000_000),
-        **LOOPBACK,  # type: ignore[arg-type] # two groups
     )
     async with running_server(settings) as server, asyncio.timeout(30):
         with pytest.raises(ZeroDivisionError):

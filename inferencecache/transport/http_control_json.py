@@ -1,0 +1,40 @@
+"""Values of ours as JSON for people and pages: keys in camel case, nothing left out."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_WORD_START: Final = re.compile(r"_([a-z0-9])")
+
+
+def json_text(value: object) -> str:
+    """Return *value* as indented JSON with a newline at its end.
+
+    Args:
+        value: Made of data classes, named tuples, mappings, sequences and plain values.
+
+    Complexity: O(parts of *value*).
+    """
+    return json.dumps(plain(value), indent=1) + "\n"
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
+    """Return *value* made of dicts, lists and plain values only."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {_camel(name): plain(getattr(value, name)) for name in names}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {_camel(name): plain(part) for name, part in zip(value._fields, value, strict=True)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (frozenset, set)):
+        return sorted(map(plain, value))
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return value
+
+
+def _camel(name: str) -> str:
+    return _WORD_START.sub(lambda found: found[1].upper(), name)

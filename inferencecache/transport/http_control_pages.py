@@ -1,0 +1,140 @@
+"""The pages of the control listener."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from inferencecache.policy import PolicyPushError
+from inferencecache.service import CachePlane
+from inferencecache.service.offload import replica_states
+from inferencecache.service.probe import Stage
+from inferencecache.service.probe_body import (
+    ProbeBodyError,
+    decode_probe_request,
+    encode_probe_result,
+)
+from inferencecache.transport.auth import Authenticator
+from inferencecache.transport.http_answer import json_answer, refusal
+from inferencecache.transport.http_control import Endpoint, Page
+from inferencecache.transport.http_control_json import json_text
+from inferencecache.transport.metrics_control import AuthScope, ControlMetrics
+from inferencecache.transport.policy_changes import PolicyChanges
+from inferencecache.transport.probe_runner import ProbeRunner
+
+_TOO_LARGE: Final = "http: request body too large\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlParts:
+    """What the pages show and change.
+
+    Attributes:
+        plane: The cache plane.
+        changes: Takes policy pushes.
+        probes: Runs self-tests.
+        metrics: Counts.
+        resources: Returns the state of the resource files, made of plain values.
+        push_body_bytes_max: Largest policy push.
+        probe_body_bytes_max: Largest probe request.
+    """
+
+    plane: CachePlane
+    changes: PolicyChanges
+    probes: ProbeRunner
+    metrics: ControlMetrics
+    resources: Callable[[], object]
+    push_body_bytes_max: int
+    probe_body_bytes_max: int
+
+
+class ControlPages:
+    """Makes the answers.
+
+    Args:
+        parts: What they are about.
+    """
+
+    def __init__(self, parts: ControlParts) -> None:
+        self._parts = parts
+
+    def endpoints(
+        self, authenticator_of: Callable[[AuthScope], Authenticator | None]
+    ) -> dict[str, Endpoint]:
+        """Return what is served, by path.
+
+        Args:
+            authenticator_of: Returns who decides about a scope; asked once per scope.
+        """
+        deciding = {scope: authenticator_of(scope) for scope in AuthScope}
+
+        def endpoint(
+            scope: AuthScope,
+            page: Page,
+            methods: tuple[str, ...] = ("GET",),
+            limit: tuple[int, str] = (0, ""),
+        ) -> Endpoint:
+            return Endpoint(
+                methods=methods,
+                page=page,
+                authenticator=deciding[scope],
+                count=lambda result: self._parts.metrics.authenticated(scope, result),
+                body_bytes_max=limit[0],
+                too_large=limit[1] + _TOO_LARGE,
+            )
+
+        push_limit = (self._parts.push_body_bytes_max, "decode policy snapshot: ")
+        probe_limit = (self._parts.probe_body_bytes_max, "decode probe request: ")
+        return {
+            "/snapshot": endpoint(AuthScope.SNAPSHOT, self._snapshot),
+            "/policy": endpoint(AuthScope.POLICY, self._policy, ("POST", "PUT"), push_limit),
+            "/probe": endpoint(AuthScope.PROBE, self._probe, ("POST",), probe_limit),
+            "/debug/state": endpoint(AuthScope.DEBUG, self._debug_state),
+            "/debug/policy": endpoint(AuthScope.DEBUG, self._debug_policy),
+            "/debug/resources": endpoint(AuthScope.DEBUG, self._debug_resources),
+        }
+
+    async def _snapshot(self, _body: bytes) -> web.Response:
+        return json_answer(self._parts.plane.snapshot_body())
+
+    async def _policy(self, body: bytes) -> web.Response:
+        try:
+            await self._parts.changes.push(body)
+        except PolicyPushError as error:
+            return refusal(400, f"{error}\n")
+        return web.Response(status=204)
+
+    async def _probe(self, body: bytes) -> web.Response:
+        try:
+            request = decode_probe_request(body)
+        except ProbeBodyError as error:
+            return refusal(400, f"{error}\n")
+        result = await self._parts.probes.run(request)
+        for stage, outcome in zip(Stage, (result.ingest, result.routing, result.t2), strict=True):
+            self._parts.metrics.probed(stage, outcome)
+        return json_answer(encode_probe_result(result))
+
+    async def _debug_state(self, _body: bytes) -> web.Response:
+        index = self._parts.plane.index
+        snapshot = index.snapshot()
+        return await _shown(
+            {
+                "totalPrefixes": snapshot.total_prefixes,
+                "heldEntries": index.entries,
+                "tenants": snapshot.tenants,
+                "replicas": replica_states(snapshot),
+            }
+        )
+
+    async def _debug_policy(self, _body: bytes) -> web.Response:
+        return await _shown(self._parts.plane.policy_layers.view())
+
+    async def _debug_resources(self, _body: bytes) -> web.Response:
+        return await _shown(self._parts.resources())
+
+
+async def _shown(value: object) -> web.Response:
+    """Return *value* as a page; there may be ten thousand parts, so a thread writes it down."""
+    return json_answer(await asyncio.to_thread(json_text, value))

@@ -1,0 +1,189 @@
+"""Certificate, key and client authority from files; the last good ones stay until better come.
+
+Rules of this file:
+
+1. Files are looked at when a connection is made, so rotation needs no timer and no restart.
+2. Only a whole is taken: the key fits the certificate, the authority can be read. Half of a
+   rotation, certificate first and key a moment later, is refused and noticed again.
+3. May be called from any thread: the gRPC core asks from its own.
+"""
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from inferencecache.clock import Clock
+from inferencecache.errors import InferenceCacheError
+from inferencecache.transport.file_watch import FileWatch
+
+
+class TlsLoadError(InferenceCacheError):
+    """The files of a listener make no usable whole.
+
+    Args:
+        reason: What is wrong with which file.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsPaths:
+    """Where the files are.
+
+    Attributes:
+        cert_file: Certificate chain, PEM.
+        key_file: Its private key, PEM.
+        client_ca_file: Authorities of clients, PEM; empty asks clients for nothing.
+    """
+
+    cert_file: str
+    key_file: str
+    client_ca_file: str = ""
+
+    def all(self) -> tuple[str, ...]:
+        """Return those that are set."""
+        return tuple(filter(None, (self.cert_file, self.key_file, self.client_ca_file)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TlsMaterial:
+    """What was in the files at one moment.
+
+    Attributes:
+        certificate: Certificate chain, PEM.
+        key: Private key, PEM.
+        client_ca: Authorities of clients, PEM, or None.
+        context: The same for Python's own TLS, with client certificates optional.
+    """
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+    client_ca: bytes | None
+    context: ssl.SSLContext = field(repr=False)
+
+
+class TlsFiles:
+    """The material of one listener, always the newest that is whole.
+
+    Args:
+        paths: Where the files are.
+        clock: The time of day.
+        complain: Told why a reload failed, once per reason.
+
+    Raises:
+        TlsLoadError: There is nothing usable to start with.
+
+    Attributes:
+        reloads: Changes taken over since the start.
+        failures: Changes that were refused.
+    """
+
+    def __init__(self, paths: TlsPaths, clock: Clock, complain: Callable[[str], None]) -> None:
+        self._paths = paths
+        self._watch = FileWatch(paths.all(), clock)
+        self._complain = complain
+        self._complaint = ""
+        self._lock = Lock()
+        self.reloads = 0
+        self.failures = 0
+        self._watch.take_change()
+        self._material = load(paths)
+
+    @property
+    def asks_clients(self) -> bool:
+        """Whether clients are checked against an authority."""
+        return bool(self._paths.client_ca_file)
+
+    def current(self) -> TlsMaterial:
+        """Return the newest whole material; never raises."""
+        with self._lock:
+            if self._watch.take_change():
+                self._reload()
+            return self._material
+
+    def _reload(self) -> None:
+        try:
+            material = load(self._paths)
+        except TlsLoadError as error:
+            if error.reason != self._complaint:
+                self._complaint = error.reason
+                self.failures += 1
+                self._complain(error.reason)
+            return
+        self._complaint = ""
+        if _parts(material) != _parts(self._material):
+            self._material = material
+            self.reloads += 1
+
+
+def load(paths: TlsPaths) -> TlsMaterial:
+    """Read and check the files.
+
+    Raises:
+        TlsLoadError: A file cannot be read, is not PEM, or does not fit the others.
+    """
+    before = _read(paths)
+    certificate, key, client_ca = before
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(paths.cert_file, paths.key_file, password=_no_password)
+    except (OSError, ValueError) as error:
+        pair = f"{paths.cert_file} and {paths.key_file}"
+        raise TlsLoadError(f"{pair} are no certificate and its key: {_words(error)}") from error
+    if client_ca is not None:
+        _trust(context, paths.client_ca_file, client_ca)
+    if _read(paths) != before:
+        raise TlsLoadError(f"{paths.cert_file} and its companions change while they are read")
+    return TlsMaterial(certificate=certificate, key=key, client_ca=client_ca, context=context)
+
+
+def _read(paths: TlsPaths) -> tuple[bytes, bytes, bytes | None]:
+    client_ca = _content(paths.client_ca_file) if paths.client_ca_file else None
+    return _content(paths.cert_file), _content(paths.key_file), client_ca
+
+
+def _content(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise TlsLoadError(f"{path} cannot be read: {_words(error)}") from error
+
+
+def _trust(context: ssl.SSLContext, path: str, client_ca: bytes) -> None:
+    """Let *context* check clients that show a certificate.
+
+    A resumed session is not checked again, not even after its authority has gone. So there are
+    none: no tickets, and only the TLS version that has no other way to resume.
+    """
+    try:
+        context.load_verify_locations(cadata=client_ca.decode("ascii"))
+    except (OSError, ValueError) as error:
+        raise TlsLoadError(f"{path} holds no authority: {_words(error)}") from error
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0
+
+
+def _no_password() -> str:
+    """Answer instead of the terminal; keys that need one are refused."""
+    return ""
+
+
+def _parts(material: TlsMaterial) -> tuple[bytes, bytes, bytes | None]:
+    return material.certificate, material.key, material.client_ca
+
+
+def _words(error: OSError | ValueError) -> str:
+    """Return what the library said; it never quotes the file."""
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.lower().replace("_", " ")
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__ if isinstance(error, UnicodeError) else str(error)
