@@ -18,7 +18,7 @@ def test_index_equals_its_oracle(machine: type[RuleBasedStateMachine]) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=EXAMPLES[PROFILE] // len(MACHINES),
+            max_examples=EXAMPLES[PROFILE],
             stateful_step_count=25,
             derandomize=PROFILE == "ci",
             deadline=None,

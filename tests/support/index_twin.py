@@ -314,7 +314,8 @@ class PendingSweep:
             if place not in held:
                 assert self._is_due(tenant_id, entry.last_seen_ns)
                 twin.model.remove(*place)
-                twin.model.evictions[twin.rules.algorithm(tenant_id), "ttl"] += 1
+                if tenant_id != PROBE_TENANT_ID:
+                    twin.model.evictions[twin.rules.algorithm(tenant_id), "ttl"] += 1
             elif is_last:
                 assert self.due.get(place) != entry.last_seen_ns
         self._take_over_statistics(is_last=is_last)
