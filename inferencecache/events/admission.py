@@ -6,10 +6,10 @@ from typing import Final
 from inferencecache.events.adapters import AdapterNames
 from inferencecache.events.blocks import BlockGroup
 from inferencecache.events.chunking import fits
-from inferencecache.events.ledger import Placing
 from inferencecache.events.mapper_counters import Drop, MapperCounters
 from inferencecache.events.mediums import GPU_LANE
 from inferencecache.events.messages import BlockStored
+from inferencecache.events.placer import Placing
 from inferencecache.types import INT32_MAX
 
 PREFIX_KINDS: Final = frozenset({"full_attention", "mla_attention", "sink_full_attention"})

@@ -255,7 +255,7 @@ def _stored(
 ) -> BlockStored:
     sent, parent = read.block_hashes, read.parent_block_hash
     if len(sent) > settings.hashes_max:
-        raise _too_many(sent)
+        raise _too_many(len(sent))
     hashes = [value & HASH_MASK if isinstance(value, int) else normal_hash(value) for value in sent]
     tokens = read.token_ids or []
     if tokens and len(hashes) * read.block_size != len(tokens):
@@ -314,7 +314,7 @@ def _removed(
 
 def _hashes(values: list[layout.WireHash], settings: DecodeSettings) -> list[int]:
     if len(values) > settings.hashes_max:
-        raise _too_many(values)
+        raise _too_many(len(values))
     return [normal_hash(value) for value in values]
 
 
@@ -322,8 +322,8 @@ def _parent(value: layout.WireHash | None) -> int | None:
     return None if value is None else normal_hash(value)
 
 
-def _too_many(hashes: list[layout.WireHash]) -> MalformedEventError:
-    return MalformedEventError(reason="block_hashes", detail=f"{len(hashes)} in one event")
+def _too_many(hashes_total: int) -> MalformedEventError:
+    return MalformedEventError(reason="block_hashes", detail=f"{hashes_total} in one event")
 
 
 def _require_whole_blocks(tokens_total: int, block_size: int, blocks_total: int) -> None:

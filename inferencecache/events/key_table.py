@@ -77,11 +77,6 @@ class KeyTable:
             for key, holders in partition.items()
         }
 
-    def count(self) -> tuple[int, int]:
-        """Return how many keys are held at T1 and at T2; linear in keys."""
-        tiers = list(self.held().values())
-        return tiers.count(CacheTier.T1), tiers.count(CacheTier.T2)
-
     def __len__(self) -> int:
         return sum(map(len, self._partitions.values()))
 

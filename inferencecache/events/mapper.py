@@ -23,60 +23,17 @@ from collections.abc import Iterator
 from inferencecache.events.adapters import AdapterNames, parse_adapter_names
 from inferencecache.events.admission import Admission, is_prefix_group
 from inferencecache.events.blocks import BlockGroup
-from inferencecache.events.ledger import Ledger, Placing
+from inferencecache.events.ledger import Ledger
 from inferencecache.events.live_set import live_runs
 from inferencecache.events.mapper_counters import Drop, MapperCounters
 from inferencecache.events.mediums import GPU_LANE, UNKNOWN_LANE, lane_of
 from inferencecache.events.messages import BlockRemoved, BlockStored, EventBatch
 from inferencecache.events.operations import Changes, Operation, StoreRun
 from inferencecache.events.orphans import Orphans
+from inferencecache.events.placer import Placer, Placing
+from inferencecache.events.rank_space import RankSpace, Route, signature_of
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
-
-_Route = tuple[BlockGroup, str, int]
-_Signature = tuple[int, str, int | None, str, str, int, bool]
-
-_ROUTES_MAX = 256
-
-
-class _Rank:
-    """Name space of one data-parallel rank.
-
-    ``routes`` remembers where stores with the same attributes go: group, adapter and medium. It is
-    emptied whenever something it rests on changes.
-    """
-
-    __slots__ = ("groups", "has_tier_events", "is_doubted", "prefix_groups", "routes")
-
-    def __init__(self) -> None:
-        self.groups: dict[int, BlockGroup] = {}
-        self.routes: dict[_Signature, _Route] = {}
-        self.prefix_groups: dict[int, bool] = {}
-        self.has_tier_events = False
-        self.is_doubted = False
-
-    def group(self, group_idx: int) -> BlockGroup:
-        found = self.groups.get(group_idx)
-        if found is None:
-            found = self.groups[group_idx] = BlockGroup()
-        return found
-
-    def remember(self, signature: _Signature, route: _Route) -> None:
-        if len(self.routes) >= _ROUTES_MAX:
-            self.routes.clear()
-        self.routes[signature] = route
-
-
-def _signature(event: BlockStored) -> _Signature:
-    return (
-        event.group_idx,
-        event.kv_cache_spec_kind,
-        event.lora_id,
-        event.lora_name,
-        event.medium,
-        event.block_size,
-        event.is_remote,
-    )
 
 
 class EventMapper:
@@ -93,6 +50,7 @@ class EventMapper:
         self.counters = MapperCounters()
         self._settings = settings
         self._ledger = Ledger(settings, self.counters)
+        self._placer = Placer(self._ledger, settings.block_size_tokens, self.counters)
         names = parse_adapter_names(settings.lora_adapter_names)
         self._admission = Admission(
             index_size=settings.block_size_tokens,
@@ -102,7 +60,7 @@ class EventMapper:
         self._orphans = Orphans(
             blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns
         )
-        self._ranks: dict[int, _Rank] = {}
+        self._ranks: dict[int, RankSpace] = {}
 
     # ------------------------------------------------------------------ changes
 
@@ -232,7 +190,7 @@ class EventMapper:
 
     def _store(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
         space = self._ranks.get(rank) or self._rank(rank)
-        route = space.routes.get(_signature(event)) if event.token_ids else None
+        route = space.routes.get(signature_of(event)) if event.token_ids else None
         if route is None:
             route = self._find_route(space, event, changes)
             if route is None:
@@ -246,11 +204,11 @@ class EventMapper:
         placing = Placing(route[0], event, route[1], route[2], parent)
         cause = self._admission.parent_fault(placing)
         if cause is None:
-            self._ledger.store(placing, changes)
+            self._placer.store(placing, changes)
         else:
             self.counters.drop(cause)
 
-    def _find_route(self, space: "_Rank", event: BlockStored, changes: Changes) -> "_Route | None":
+    def _find_route(self, space: RankSpace, event: BlockStored, changes: Changes) -> Route | None:
         """Work out where stores like *event* go; None when this one is done with."""
         cause = self._refusal(space, event, changes)
         if cause is not None:
@@ -275,10 +233,10 @@ class EventMapper:
             space.routes.clear()
         route = (group, adapter_id, lane)
         if lane != UNKNOWN_LANE:
-            space.remember(_signature(event), route)
+            space.remember(event, route)
         return route
 
-    def _refusal(self, space: "_Rank", event: BlockStored, changes: Changes) -> Drop | None:
+    def _refusal(self, space: RankSpace, event: BlockStored, changes: Changes) -> Drop | None:
         """Return why a store is not looked at further, None if it is."""
         if event.is_remote:
             return Drop.REMOTE
@@ -368,7 +326,7 @@ class EventMapper:
                 for block in group.blocks.values():
                     block.holding = 0
             changes.clear()
-        self._ranks[rank] = _Rank()
+        self._ranks[rank] = RankSpace()
 
     def _lane(self, medium: str) -> int:
         lane = lane_of(medium)
@@ -376,10 +334,10 @@ class EventMapper:
             self.counters.unknown_mediums += 1
         return lane
 
-    def _rank(self, rank: int) -> _Rank:
+    def _rank(self, rank: int) -> RankSpace:
         found = self._ranks.get(rank)
         if found is None:
-            found = self._ranks[rank] = _Rank()
+            found = self._ranks[rank] = RankSpace()
         return found
 
     def _all_groups(self) -> list[BlockGroup]:

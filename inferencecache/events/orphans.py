@@ -58,14 +58,12 @@ class Orphans:
 
     def hold(self, rank: int, event: BlockStored, now_ns: int) -> int:
         """Keep *event* until its parent arrives; return how many blocks were dropped for it."""
-        assert event.parent_block_hash is not None, "a root waits for nobody"  # noqa: S101 - ours
         blocks = len(event.block_hashes)
         if blocks > self._blocks_max:
             return blocks
         orphan = Orphan(rank=rank, event=event, deadline_ns=now_ns + self._hold_ns)
         self._queue.append(orphan)
-        parent = Place(rank, event.group_idx, event.parent_block_hash)
-        self._by_parent.setdefault(parent, []).append(orphan)
+        self._by_parent.setdefault(_parent_place(rank, event), []).append(orphan)
         for place in _places(orphan):
             self._by_hash.setdefault(place, []).append(orphan)
         self.blocks_total += blocks
@@ -128,11 +126,14 @@ class Orphans:
         event = orphan.event
         orphan.is_waiting = False
         self.blocks_total -= len(event.block_hashes)
-        parent = event.parent_block_hash
-        if parent is not None:
-            _discard(self._by_parent, Place(orphan.rank, event.group_idx, parent), orphan)
+        _discard(self._by_parent, _parent_place(orphan.rank, event), orphan)
         for place in _places(orphan):
             _discard(self._by_hash, place, orphan)
+
+
+def _parent_place(rank: int, event: BlockStored) -> Place:
+    assert event.parent_block_hash is not None, "a root waits for nobody"  # noqa: S101 - ours
+    return Place(rank, event.group_idx, event.parent_block_hash)
 
 
 def _places(orphan: Orphan) -> list[Place]:
@@ -144,9 +145,7 @@ def _places(orphan: Orphan) -> list[Place]:
 
 
 def _discard(lists: dict[Place, list[Orphan]], place: Place, orphan: Orphan) -> None:
-    remaining = lists.get(place)
-    if remaining is None:
-        return
+    remaining = lists[place]
     remaining.remove(orphan)
     if not remaining:
         del lists[place]

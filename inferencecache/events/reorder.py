@@ -28,9 +28,6 @@ class ReorderBuffer:
     def __len__(self) -> int:
         return len(self._frames)
 
-    def __contains__(self, number: int) -> bool:
-        return number in self._frames
-
     def get(self, number: int) -> Frame | None:
         """Return the message of *number* without taking it."""
         found = self._frames.get(number)

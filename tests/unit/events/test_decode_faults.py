@@ -117,9 +117,10 @@ def test_caps_are_enforced() -> None:
         decode_batch(batch(store), DecodeSettings(payload_bytes_max=64))
     with pytest.raises(MalformedEventError, match="events"):
         decode_batch(batch(store, store), DecodeSettings(events_max=1))
-    read = decode_batch(batch(store, map_remove([4])), DecodeSettings(hashes_max=2))
+    long = [store, map_remove([1, 2, 3]), map_remove([4])]
+    read = decode_batch(batch(*long), DecodeSettings(hashes_max=2))
 
-    assert read.faults == {"block_hashes": 1}
+    assert read.faults == {"block_hashes": 2}
     assert len(read.events) == 1
 
 

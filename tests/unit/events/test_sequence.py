@@ -1,9 +1,7 @@
 """Order, gaps, replays, restarts and duplicates of one publisher."""
 
-import pytest
 from engine_payloads import T16, batch, map_store
 
-from inferencecache.errors import MalformedEventError
 from inferencecache.events import (
     Apply,
     Command,
@@ -14,9 +12,6 @@ from inferencecache.events import (
     ResetReason,
     SequenceTracker,
     SyncState,
-    live_frame,
-    replay_frame,
-    replay_request,
 )
 from inferencecache.events.frames import END_OF_REPLAY
 from inferencecache.settings.producer import SequenceSettings
@@ -385,22 +380,62 @@ def test_answers_to_a_void_request_are_ignored() -> None:
     assert applied(source.replayed(new, frame(0), IDLE)) == [0]
 
 
-@pytest.mark.parametrize("lead", [[], [b""], [b"", b"topic"], [b"", b"a", b"b"]])
-def test_replay_frames_are_read_from_the_end(lead: list[bytes]) -> None:
-    """Whatever stands before the number does not matter."""
-    assert replay_frame([*lead, (7).to_bytes(8, "big"), b"x"]) == Frame(7, b"x")
-    assert replay_frame([*lead, b"\xff" * 8, b""]) is None
-    assert replay_frame([*lead, b"\xff" * 8, b"x"]) is None
-    assert replay_frame([*lead, (7).to_bytes(8, "big"), b""]) is None
+def test_live_messages_wait_until_the_life_is_proven() -> None:
+    """After a reconnect the next number could be another life's; it waits for the proof."""
+    source = synced(0, 1, 2)
+    ticket = requested(source.connected(0)).ticket
+    assert source.live(frame(3), 0) == []
+    assert applied(source.replayed(ticket, frame(2), 0)) == [3]
+
+    source = synced(0, 1, 2)
+    ticket = requested(source.connected(0)).ticket
+    assert source.live(frame(3, life=1), 0) == []
+    commands = source.replayed(ticket, frame(2, life=1), 0)
+    assert applied(commands) == []
+    assert commands[0] == Reset(ResetReason.RESTART)
 
 
-def test_frames_of_other_shapes_are_refused() -> None:
-    """Counts and widths that no engine sends are malformed."""
-    assert live_frame([b"t", (3).to_bytes(8, "big"), b"p"]) == Frame(3, b"p")
-    for parts in ([], [b"a"], [b"a", b"b"], [b"a"] * 5, [b"t", b"123", b"p"]):
-        with pytest.raises(MalformedEventError):
-            live_frame(parts)
-    for parts in ([], [b"a"], [b"a"] * 6, [b"", b"1234567", b"p"]):
-        with pytest.raises(MalformedEventError):
-            replay_frame(parts)
-    assert replay_request(5) == [b"", b"\0\0\0\0\0\0\0\x05"]
+def test_proof_that_never_comes() -> None:
+    """Without an answer the stream goes on as it was."""
+    source = synced(0, 1)
+    source.connected(0)
+    source.live(frame(2), 0)
+    now_ns, commands = 0, []
+    for _ in range(3):
+        now_ns += IDLE
+        commands = source.tick(now_ns)
+
+    assert applied(commands) == [2]
+    assert source.state == SyncState.LIVE
+
+
+def test_replayed_message_that_is_on_no_record() -> None:
+    """A number before the first one seen proves nothing."""
+    source = tracker()
+    ticket = requested(source.connected(0)).ticket
+    source.replayed(ticket, frame(5), 0)
+    assert source.replayed(ticket, frame(3), 0) == []
+    assert source.counters.restarts == 0
+
+
+def test_second_gap_after_one_was_given_up_is_asked_for() -> None:
+    """Each gap has its own attempts."""
+    source = synced(0, replay_attempts_max=1)
+    ticket = requested(source.live(frame(2), 0)).ticket
+    source.live(frame(4), 0)
+    commands = source.replay_ended(ticket, 0)
+
+    assert applied(commands) == [2]
+    assert requested(commands).start == 3
+
+
+def test_first_replay_fails_with_a_gap_in_what_waited() -> None:
+    """The live stream starts where it can, and its own gap is asked for."""
+    source = tracker(replay_attempts_max=1)
+    source.connected(0)
+    for number in (7, 9):
+        source.live(frame(number), 0)
+    commands = source.tick(IDLE)
+
+    assert applied(commands) == [7]
+    assert requested(commands).start == 8

@@ -1,0 +1,248 @@
+"""Put stores in their place: engine blocks become tracked blocks, and their keys operations.
+
+The usual store, blocks that each are one index block, has a flat loop of its own, and a single one
+of these a way without even that; everything else goes through pieces. All ways do the same.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from inferencecache.events.blocks import Block, BlockGroup, Detail, SharedCounts
+from inferencecache.events.chunking import TOKEN_BYTES, Piece, cut_multiples, cut_pages, lone_key
+from inferencecache.events.key_table import T1_HOLDER, T1_MASK, T2_HOLDER
+from inferencecache.events.ledger import Ledger
+from inferencecache.events.mapper_counters import MapperCounters
+from inferencecache.events.mediums import GPU_LANE, one_copy
+from inferencecache.events.messages import BlockStored
+from inferencecache.events.operations import Changes, StoreRun
+from inferencecache.fingerprint import prefix_hashes
+from inferencecache.types import CacheTier
+
+_OPAQUE = Detail(is_opaque=True)
+
+
+class Placing(msgspec.Struct, frozen=True, gc=False):
+    """A store that may be placed.
+
+    Attributes:
+        group: Where its blocks go.
+        event: The store.
+        adapter_id: Partition of the index.
+        lane: Medium, see ``mediums``.
+        parent: The block before the first, None at a prompt's start.
+    """
+
+    group: BlockGroup
+    event: BlockStored
+    adapter_id: str
+    lane: int
+    parent: Block | None
+
+
+class Placer:
+    """Places stores of one replica.
+
+    Args:
+        ledger: Where blocks and keys are kept.
+        index_size: Tokens per block of the index.
+        counters: What happens is counted here.
+    """
+
+    def __init__(self, ledger: Ledger, index_size: int, counters: MapperCounters) -> None:
+        self._ledger = ledger
+        self._index_size = index_size
+        self._counters = counters
+        self._counts = SharedCounts()
+
+    def store(self, placing: Placing, changes: Changes) -> None:
+        """Place the blocks of a store, or count another copy of those already there.
+
+        Complexity:
+            Linear in blocks; about a microsecond each when they are new and hold one key.
+        """
+        event, parent = placing.event, placing.parent
+        described = event.opaque_from
+        if len(event.block_hashes) == described == 1 and self._store_lone(placing, changes):
+            return
+        if parent is not None and parent.is_opaque:
+            described = 0
+        if described:
+            self._store_described(placing, described, changes)
+        if described < len(event.block_hashes):
+            self._store_opaque(placing, described, changes)
+        self._counters.stored_blocks += len(event.block_hashes)
+
+    def _store_lone(self, placing: Placing, changes: Changes) -> bool:
+        """Place one new block that is one index block; False if it is anything else.
+
+        The general way does the same; its set-up costs more than the work for a single block.
+        """
+        blocks, event, parent = placing.group.blocks, placing.event, placing.parent
+        size, engine_hash, adapter_id = event.block_size, event.block_hashes[0], placing.adapter_id
+        if size != self._index_size or placing.lane != GPU_LANE or engine_hash in blocks:
+            return False
+        if parent is not None and parent.detail is not None and parent.detail.is_opaque:
+            return False
+        before, tokens = (None, size) if parent is None else (parent.chain, parent.tokens + size)
+        own = event.token_ids
+        key = lone_key(own if len(own) == size else own[:size], before)
+        held = self._ledger.keys.partition(adapter_id)
+        holders = held.get(key, 0)
+        held[key] = holders + T1_HOLDER
+        tokens = self._counts.share(tokens)
+        blocks[engine_hash] = Block(key, tokens, adapter_id, 1, before, None)
+        self._ledger.blocks_total += 1
+        self._counters.stored_blocks += 1
+        changes.operations.append(
+            StoreRun(
+                adapter_id=adapter_id,
+                tier=CacheTier.T1,
+                keys=[key],
+                parent_key=before,
+                first_token_count=tokens,
+                is_fresh=not holders,
+            )
+        )
+        return True
+
+    def _store_described(self, placing: Placing, total: int, changes: Changes) -> None:
+        event, parent, index_size = placing.event, placing.parent, self._index_size
+        size = event.block_size
+        tokens = event.token_ids
+        if len(tokens) > total * size:
+            tokens = tokens[: total * size]
+        chain = None if parent is None else parent.chain
+        if size == index_size:
+            self._store_equal(placing, prefix_hashes(tokens, size, chain), changes)
+        elif size > index_size:
+            pieces = cut_multiples(tokens, size, index_size, chain)
+            self._store_pieces(placing, pieces, changes)
+        else:
+            tail = b"" if parent is None else parent.tail
+            pieces = cut_pages(tokens, size, index_size, (chain, tail))
+            self._store_pieces(placing, pieces, changes)
+
+    def _store_equal(self, placing: Placing, keys: list[int], changes: Changes) -> None:
+        """Place blocks that are one index block each: the usual case, so it is written flat."""
+        event, adapter_id, lane, parent = (
+            placing.event,
+            placing.adapter_id,
+            placing.lane,
+            placing.parent,
+        )
+        blocks, held = placing.group.blocks, self._ledger.keys.partition(adapter_id)
+        before, start = (None, 0) if parent is None else (parent.chain, parent.tokens)
+        counts = self._counts.run(start, event.block_size, len(keys))
+        lone, weight = one_copy(lane), _weight_of(lane)
+        known = len(blocks)
+        is_fresh = True
+        for engine_hash, key, tokens in zip(event.block_hashes, keys, counts, strict=False):
+            if engine_hash in blocks:
+                block = Block(key, tokens, adapter_id, lone, before, None)
+                self._store_again(placing, engine_hash, block, changes)
+                is_fresh = False
+            else:
+                blocks[engine_hash] = Block(key, tokens, adapter_id, lone, before, None)
+                holders = held.get(key, 0)
+                held[key] = holders + weight
+                if holders:
+                    is_fresh = False
+            before = key
+        self._ledger.blocks_total += len(blocks) - known
+        self._emit(placing, keys, is_fresh=is_fresh, changes=changes)
+
+    def _store_pieces(self, placing: Placing, pieces: Iterable[Piece], changes: Changes) -> None:
+        """Place blocks larger or smaller than the index's."""
+        event, adapter_id, parent = placing.event, placing.adapter_id, placing.parent
+        blocks, lane = placing.group.blocks, placing.lane
+        tokens = 0 if parent is None else parent.tokens
+        keys: list[int] = []
+        previous, is_fresh = parent, True
+        for engine_hash, piece in zip(event.block_hashes, pieces, strict=False):
+            tokens = self._counts.run(tokens, event.block_size, 1)[0]
+            block = Block(
+                piece.chain, tokens, adapter_id, one_copy(lane), piece.parent_chain, piece.detail()
+            )
+            if engine_hash in blocks:
+                self._store_again(placing, engine_hash, block, changes)
+                is_fresh = False
+            else:
+                is_fresh &= not any(self._ledger.keys.tier(adapter_id, key) for key in piece.keys)
+                self._ledger.insert(placing.group, engine_hash, block)
+            if previous is not None and previous.detail is not None and previous.detail.tail:
+                previous.detail.add_child(engine_hash)
+            previous = blocks[engine_hash]
+            keys.extend(piece.keys)
+        self._emit(placing, keys, is_fresh=is_fresh, changes=changes)
+
+    def _store_opaque(self, placing: Placing, start: int, changes: Changes) -> None:
+        event = placing.event
+        for engine_hash in event.block_hashes[start:]:
+            block = Block(None, 0, placing.adapter_id, one_copy(placing.lane), None, _OPAQUE)
+            if engine_hash in placing.group.blocks:
+                self._store_again(placing, engine_hash, block, changes)
+            else:
+                self._ledger.insert(placing.group, engine_hash, block)
+            self._counters.opaque_blocks += 1
+
+    def _store_again(
+        self, placing: Placing, engine_hash: int, fresh: Block, changes: Changes
+    ) -> None:
+        """Count another copy of a block, or replace it if its hash now means other content."""
+        known = placing.group.blocks[engine_hash]
+        if not _same_place(known, fresh):
+            self._counters.rebound_blocks += 1
+            self._ledger.drop(placing.group, engine_hash, changes)
+            self._ledger.insert(placing.group, engine_hash, fresh)
+            return
+        self._ledger.add_copy(placing.group, engine_hash, placing.lane)
+
+    def _emit(self, placing: Placing, keys: list[int], *, is_fresh: bool, changes: Changes) -> None:
+        """Append the stored keys; those held better than by this store are left alone."""
+        parent, index_size = placing.parent, self._index_size
+        tokens = 0 if parent is None else parent.tokens - len(parent.tail) // TOKEN_BYTES
+        before = None if parent is None else parent.chain
+        if placing.lane == GPU_LANE:
+            tier, runs = CacheTier.T1, [(0, len(keys))] if keys else []
+        else:
+            held = self._ledger.keys.partition(placing.adapter_id)
+            tier, runs = CacheTier.T2, _stretches([not held.get(key, 0) & T1_MASK for key in keys])
+        for start, end in runs:
+            changes.store(
+                StoreRun(
+                    adapter_id=placing.adapter_id,
+                    tier=tier,
+                    keys=keys[start:end] if end - start < len(keys) else keys,
+                    parent_key=keys[start - 1] if start else before,
+                    first_token_count=tokens + (start + 1) * index_size,
+                    is_fresh=is_fresh,
+                )
+            )
+
+
+def _weight_of(lane: int) -> int:
+    return T1_HOLDER if lane == GPU_LANE else T2_HOLDER
+
+
+def _same_place(known: Block, fresh: Block) -> bool:
+    return (
+        known.chain == fresh.chain
+        and known.tokens == fresh.tokens
+        and known.adapter_id == fresh.adapter_id
+        and known.is_opaque == fresh.is_opaque
+        and known.tail == fresh.tail
+    )
+
+
+def _stretches(wanted: list[bool]) -> list[tuple[int, int]]:
+    """Return the half-open ranges in which *wanted* is true."""
+    ranges: list[tuple[int, int]] = []
+    start = None
+    for position, is_wanted in enumerate([*wanted, False]):
+        if is_wanted and start is None:
+            start = position
+        elif not is_wanted and start is not None:
+            ranges.append((start, position))
+            start = None
+    return ranges

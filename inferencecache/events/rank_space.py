@@ -1,0 +1,61 @@
+"""What is known of one data-parallel rank: its blocks, and how its stores are treated."""
+
+from typing import Final
+
+from inferencecache.events.blocks import BlockGroup
+from inferencecache.events.messages import BlockStored
+
+Route = tuple[BlockGroup, str, int]
+"""Where a store goes: group, partition and medium."""
+
+Signature = tuple[int, str, int | None, str, str, int, bool]
+"""Everything that decides a store's route."""
+
+_ROUTES_MAX: Final = 256
+
+
+def signature_of(event: BlockStored) -> Signature:
+    """Return what stores with the same route have in common."""
+    return (
+        event.group_idx,
+        event.kv_cache_spec_kind,
+        event.lora_id,
+        event.lora_name,
+        event.medium,
+        event.block_size,
+        event.is_remote,
+    )
+
+
+class RankSpace:
+    """Name space of one rank.
+
+    Attributes:
+        groups: Blocks by KV cache group.
+        prefix_groups: Whether a group makes up prompts' leading parts, where an event said so.
+        routes: Routes worked out before; emptied whenever something they rest on changes.
+        has_tier_events: The engine announces other mediums than the GPU.
+        is_doubted: Removals may have been lost.
+    """
+
+    __slots__ = ("groups", "has_tier_events", "is_doubted", "prefix_groups", "routes")
+
+    def __init__(self) -> None:
+        self.groups: dict[int, BlockGroup] = {}
+        self.prefix_groups: dict[int, bool] = {}
+        self.routes: dict[Signature, Route] = {}
+        self.has_tier_events = False
+        self.is_doubted = False
+
+    def group(self, group_idx: int) -> BlockGroup:
+        """Return a group, made on first use."""
+        found = self.groups.get(group_idx)
+        if found is None:
+            found = self.groups[group_idx] = BlockGroup()
+        return found
+
+    def remember(self, event: BlockStored, route: Route) -> None:
+        """Keep the route of *event* for stores like it."""
+        if len(self.routes) >= _ROUTES_MAX:
+            self.routes.clear()
+        self.routes[signature_of(event)] = route

@@ -1,0 +1,206 @@
+"""Limits of what a producer remembers, and odd ends of its parts."""
+
+from engine_events import Producer, batch_of, keys, moved, removed, stored, tokens
+from engine_payloads import T16, batch, map_store
+from msgpack_bytes import array, binary, integers, text
+
+from inferencecache.events import EventMapper, Frame
+from inferencecache.events.blocks import Block, Detail, SharedCounts
+from inferencecache.events.decode import decode_batch
+from inferencecache.events.engine_life import EngineLife
+from inferencecache.events.orphans import Orphans
+from inferencecache.events.reorder import ReorderBuffer
+from inferencecache.settings.producer import DecodeSettings, MapperSettings
+from inferencecache.types import CacheTier
+
+T1, T2 = CacheTier.T1, CacheTier.T2
+ONE = tokens(0, 1)
+
+
+def test_shared_counts_do_not_grow_for_ever() -> None:
+    """A full table starts over; counts stay right."""
+    counts = SharedCounts()
+    counts._COUNTS_MAX = 3
+    assert counts.run(0, 16, 3) == [16, 32, 48]
+    assert counts.run(48, 16, 1) == [64]
+    assert [counts.share(n) for n in (5, 6, 7, 8)] == [5, 6, 7, 8]
+    assert len(counts._counts) <= 4
+
+
+def test_children_of_a_page_are_kept_once() -> None:
+    """One child needs no tuple, several are all kept."""
+    detail = Detail(tail=b"1234")
+    for child in (7, 7, 8):
+        detail.add_child(child)
+    assert detail.all_children() == (7, 8)
+
+
+def test_block_without_a_boundary_has_no_key() -> None:
+    """Before the first boundary there is nothing to hold."""
+    block = Block(None, 4, "", 1, None, None)
+    assert block.keys == ()
+    assert block.tail == b""
+
+
+def test_routes_are_bounded_and_follow_what_is_learnt() -> None:
+    """Many kinds of stores do not pile up, and a larger block size ends old routes."""
+    producer = Producer(lora_name_from_event=True)
+    for number in range(600):
+        producer.mapper.apply(batch_of([stored([number], ONE, lora_name=f"a{number}")]), 0)
+    assert len(producer.mapper._ranks[0].routes) <= 256
+
+    larger = [stored([1_000], tokens(0, 4), size=64), stored([1_001], tokens(64, 1))]
+    producer.mapper.apply(batch_of(larger), 0)
+    assert producer.drops() == {"partial_block": 1}
+
+
+def test_parent_with_an_unfinished_page_refuses_larger_blocks() -> None:
+    """Blocks that would lie across a boundary have no place."""
+    producer = Producer()
+    producer.feed(stored([1], [1, 2, 3, 4], size=4), stored([2], ONE, parent=1, size=16))
+
+    assert producer.drops() == {"block_size": 1}
+
+
+def test_rebound_pages_and_pieces() -> None:
+    """A page or large block that comes to mean other content is replaced, with all it was in."""
+    producer = Producer()
+    producer.feed(stored([1, 2], ONE, size=8), stored([1], tokens(50, 1)[:8], size=8))
+    assert producer.held == {}
+
+    large = Producer()
+    large.feed(stored([1], tokens(0, 2), size=32), stored([1], tokens(90, 2), size=32))
+    assert large.held == dict.fromkeys(keys(tokens(90, 2)), T1)
+
+
+def test_cascade_meets_pages_that_went_before() -> None:
+    """Removals in any order leave nothing behind."""
+    producer = Producer()
+    producer.feed(stored([1, 2, 3, 4], ONE, size=4))
+    producer.feed(removed([3]), removed([2, 1, 4]))
+
+    assert producer.held == {}
+    assert producer.mapper.blocks_total == 0
+
+
+def test_moving_a_known_block_to_a_second_host_medium() -> None:
+    """T2 stays T2 while any host copy is left."""
+    producer = Producer()
+    producer.feed(stored([1], ONE), moved([1], "CPU"), moved([1], "DISK"), removed([1]))
+    producer.feed(removed([1], "CPU"))
+    assert producer.held == dict.fromkeys(keys(ONE), T2)
+
+    producer.feed(removed([1], "DISK"))
+    assert producer.held == {}
+
+
+def test_orphans_of_one_rank_are_cleared_alone() -> None:
+    """Waiting stores belong to their rank; taken ones are skipped when the queue is tidied."""
+    orphans = Orphans(blocks_max=10, hold_ns=10)
+    orphans.hold(0, stored([2], ONE, parent=1), 0)
+    orphans.hold(1, stored([2], ONE, parent=1), 0)
+    orphans.hold(1, stored([3], ONE, parent=9), 5)
+    assert len(orphans.take(0, 0, [1])) == 1
+    orphans.clear(0)
+    assert orphans.blocks_total == 2
+    assert not orphans.note_removal(0, removed([2]), 2)
+    assert orphans.note_removal(1, removed([2]), 2)
+    assert orphans.note_removal(1, removed([2]), 2)
+    assert orphans.expire(10) == 1
+    orphans.clear(1)
+    assert orphans.blocks_total == 0
+    assert orphans.expire(100) == 0
+
+
+def test_two_waiting_copies_lose_one_each() -> None:
+    """Each removal takes one of the copies announced while waiting."""
+    producer = Producer()
+    child = stored([2], tokens(16, 1), parent=1)
+    producer.feed(child, child, removed([2]))
+    producer.feed(stored([1], ONE))
+    assert producer.held == dict.fromkeys(keys(tokens(0, 2)), T1)
+
+    producer.feed(child, removed([2]), removed([2]))
+    assert producer.held == dict.fromkeys(keys(ONE), T1)
+
+
+def test_life_keeps_a_bounded_record() -> None:
+    """The oldest marks go; the first message is always remembered."""
+    life = EngineLife()
+    for number in range(16_400):
+        life.note(Frame(number, b"x"))
+    assert life.recalls(Frame(0, b"x")) is True
+    assert life.recalls(Frame(3, b"x")) is None
+    assert life.recalls(Frame(16_399, b"xy")) is False
+
+
+def test_reorder_buffer_reports_its_lowest_number() -> None:
+    """Numbers that were taken do not count any more."""
+    buffer = ReorderBuffer(batches_max=9, bytes_max=99)
+    for number in (5, 3, 9):
+        assert buffer.add(Frame(number, b"x"), is_live=True)
+    assert buffer.add(Frame(3, b"other"), is_live=False)
+    assert buffer.get(3) == Frame(3, b"x")
+    buffer.take(3)
+    assert buffer.lowest() == 5
+    buffer.clear()
+    assert buffer.lowest() is None
+
+
+def test_text_tokens_with_odd_fields_are_faults() -> None:
+    """The lenient reading for text tokens is strict about everything else."""
+    mixed = array([text("x")] * 16)
+    odd = map_store([1], T16, token_ids=mixed, lora_id=text("7"))
+    parent = map_store([1], T16, token_ids=mixed, parent_block_hash=binary(bytes(8)))
+    many = map_store([1, 2], T16, token_ids=mixed, block_hashes=integers([1, 2]))
+    read = decode_batch(batch(odd, parent, many), DecodeSettings())
+
+    assert len(read.events) == 1
+    assert sum(read.faults.values()) == 2
+
+
+def test_faults_are_counted_and_repeat() -> None:
+    """The mapper adds up what decoding found."""
+    mapper = EventMapper(MapperSettings())
+    for _ in range(2):
+        mapper.apply(decode_batch(batch(map_store([1], T16, size=-1)), DecodeSettings()), 0)
+    assert mapper.counters.faults == {"block_size": 2}
+    for size in range(17, 200):
+        mapper.counters.refused_block_size(size)
+    assert len(mapper.counters.refused_block_sizes) == 64
+
+
+def test_placeholder_on_the_gpu_brings_a_block_back() -> None:
+    """A store without tokens may also name the GPU."""
+    producer = Producer()
+    producer.feed(stored([1], ONE), moved([1], "CPU"), removed([1]), moved([1], "GPU"))
+
+    assert producer.held == dict.fromkeys(keys(ONE), T1)
+
+
+def test_orphans_taken_before_the_limit_make_no_noise() -> None:
+    """Stores that were placed are skipped when the oldest have to make room."""
+    producer = Producer(orphan_blocks_max=1)
+    producer.feed(stored([2], tokens(16, 1), parent=1))
+    producer.feed(stored([1], ONE))
+    producer.feed(stored([11], ONE, parent=10), stored([21], ONE, parent=20))
+
+    assert producer.mapper.counters.orphans_dropped == 1
+    assert producer.mapper.keys_total == 2
+
+
+def test_key_shared_within_a_run_is_not_fresh() -> None:
+    """A run that repeats a held key may not be cancelled unsent."""
+    producer = Producer()
+    producer.feed(stored([1], ONE))
+    (run,) = producer.mapper.apply(batch_of([stored([8, 9], tokens(0, 2))]), 0)
+
+    assert not getattr(run, "is_fresh", True)
+
+
+def test_no_stores_no_blocks_of_an_unfinished_multiple() -> None:
+    """Tokens after the last whole engine block are left out."""
+    producer = Producer()
+    producer.feed(stored([1], tokens(0, 3), size=32))
+
+    assert producer.held == dict.fromkeys(keys(tokens(0, 2)), T1)
