@@ -1,56 +1,17 @@
-"""Order, gaps, replays, restarts and duplicates of one publisher."""
+"""Order, gaps and replays of one publisher."""
 
-from engine_payloads import T16, batch, map_store
+from engine_frames import IDLE, TOTAL, applied, frame, requested, synced, tracker
 
 from inferencecache.events import (
     Apply,
-    Command,
     Doubt,
     Frame,
     RequestReplay,
     Reset,
     ResetReason,
-    SequenceTracker,
     SyncState,
 )
 from inferencecache.events.frames import END_OF_REPLAY
-from inferencecache.settings.producer import SequenceSettings
-
-IDLE = 10
-TOTAL = 1_000
-
-
-def frame(number: int, life: int = 0) -> Frame:
-    """Return a message whose time rises with its number and with the engine's life."""
-    return Frame(number, batch(map_store([number], T16), ts=1_000.0 * (life + 1) + number))
-
-
-def tracker(*, has_replay: bool = True, **settings: object) -> SequenceTracker:
-    """Return a tracker with short limits."""
-    limits = {"replay_idle_ns": IDLE, "replay_total_ns": TOTAL, **settings}
-    return SequenceTracker(SequenceSettings(**limits), has_replay=has_replay)  # type: ignore[arg-type]
-
-
-def applied(commands: list[Command]) -> list[int]:
-    """Return the numbers handed on."""
-    return [command.number for command in commands if isinstance(command, Apply)]
-
-
-def requested(commands: list[Command]) -> RequestReplay:
-    """Return the only replay request among *commands*."""
-    (found,) = [command for command in commands if isinstance(command, RequestReplay)]
-    return found
-
-
-def synced(*numbers: int, **settings: object) -> SequenceTracker:
-    """Return a tracker that has replayed *numbers* and is live."""
-    source = tracker(**settings)
-    ticket = requested(source.connected(0)).ticket
-    for number in numbers:
-        source.replayed(ticket, frame(number), 0)
-    source.replay_ended(ticket, 0)
-    assert source.state == SyncState.LIVE
-    return source
 
 
 def test_connect_asks_for_everything_at_once() -> None:
@@ -244,101 +205,6 @@ def test_nothing_published_yet() -> None:
     assert requested(source.live(frame(1), 0)).start == 0
 
 
-def test_restart_clears_once_and_replays_the_new_life() -> None:
-    """0, 1, 2 then 0, 1 is a restart, found at the first number that comes again."""
-    source = synced(0, 1, 2)
-    commands = source.live(frame(0, life=1), 0)
-    assert commands[0] == Reset(ResetReason.RESTART)
-    ticket = requested(commands).ticket
-    assert applied(source.live(frame(1, life=1), 0)) == []
-    assert applied(source.replayed(ticket, frame(0, life=1), 0)) == [0, 1]
-    source.replay_ended(ticket, 0)
-
-    assert source.counters.restarts == 1
-    assert source.expected == 2
-
-
-def test_restart_whose_first_messages_were_missed() -> None:
-    """A low number that is newer than everything seen is another life."""
-    source = synced(*range(10))
-    commands = source.live(frame(4, life=1), 0)
-    assert commands[0] == Reset(ResetReason.RESTART)
-    assert requested(commands).start == 0
-
-
-def test_restart_without_replay_applies_what_comes() -> None:
-    """The new life begins with the message that showed it."""
-    source = tracker(has_replay=False)
-    for number in (5, 6):
-        source.live(frame(number), 0)
-    commands = source.live(frame(0, life=1), 0)
-    assert commands[0] == Reset(ResetReason.RESTART)
-    assert applied(commands) == [0]
-    assert not source.is_incomplete
-
-
-def test_restart_of_an_engine_whose_clock_went_back() -> None:
-    """The same number with another time is another message, older or newer."""
-    source = synced(0, 1, 2)
-    earlier = Frame(1, batch(map_store([1], T16), ts=3.0))
-    assert source.live(earlier, 0)[0] == Reset(ResetReason.RESTART)
-
-
-def test_restart_while_the_past_is_still_replayed() -> None:
-    """A waiting number that comes again with other content voids what waited."""
-    source = tracker()
-    old = requested(source.connected(0)).ticket
-    source.live(frame(3), 0)
-    commands = source.live(frame(3, life=1), 0)
-    assert commands[0] == Reset(ResetReason.RESTART)
-    assert source.replayed(old, frame(0), 0) == []
-    assert source.replay_ended(old, 0) == []
-    assert source.replay_ticket == requested(commands).ticket
-
-
-def test_duplicates_are_dropped() -> None:
-    """The same message again is counted and nothing else, waiting or applied."""
-    source = synced(0, 1)
-    source.live(frame(3), 0)
-    for again in (frame(0), frame(1), frame(3)):
-        assert source.live(again, 0) == []
-    assert source.counters.duplicates == 3
-
-
-def test_duplicate_too_old_to_be_on_record() -> None:
-    """Without a record only a newer time makes a restart."""
-    source = tracker(has_replay=False)
-    source.live(frame(50), 0)
-    assert source.live(frame(20), 0) == []
-    assert source.live(frame(20, life=1), 0)[0] == Reset(ResetReason.RESTART)
-
-
-def test_reconnect_asks_for_the_last_message_again() -> None:
-    """The same last message: same life; what was missed meanwhile follows."""
-    source = synced(0, 1, 2)
-    source.disconnected()
-    assert source.state == SyncState.CONNECTING
-    request = requested(source.connected(0))
-    assert request.start == 2
-    assert source.replayed(request.ticket, frame(2), 0) == []
-    assert applied(source.replayed(request.ticket, frame(3), 0)) == [3]
-    assert source.replay_ended(request.ticket, 0) == []
-    assert source.is_synced
-
-
-def test_reconnect_to_another_life() -> None:
-    """Another message under the last number, or none at all, is a restart."""
-    source = synced(0, 1, 2)
-    request = requested(source.connected(0))
-    commands = source.replayed(request.ticket, frame(2, life=1), 0)
-    assert commands[0] == Reset(ResetReason.RESTART)
-    assert requested(commands).start == 0
-
-    source = synced(0, 1, 2)
-    commands = source.replay_ended(requested(source.connected(0)).ticket, 0)
-    assert commands[0] == Reset(ResetReason.RESTART)
-
-
 def test_reorder_buffer_is_bounded_and_refused_messages_are_found_again() -> None:
     """What found no room is missing like anything else."""
     source = synced(0, reorder_batches_max=2)
@@ -378,44 +244,6 @@ def test_answers_to_a_void_request_are_ignored() -> None:
     assert source.replayed(old, frame(0), IDLE) == []
     assert source.replay_ended(old, IDLE) == []
     assert applied(source.replayed(new, frame(0), IDLE)) == [0]
-
-
-def test_live_messages_wait_until_the_life_is_proven() -> None:
-    """After a reconnect the next number could be another life's; it waits for the proof."""
-    source = synced(0, 1, 2)
-    ticket = requested(source.connected(0)).ticket
-    assert source.live(frame(3), 0) == []
-    assert applied(source.replayed(ticket, frame(2), 0)) == [3]
-
-    source = synced(0, 1, 2)
-    ticket = requested(source.connected(0)).ticket
-    assert source.live(frame(3, life=1), 0) == []
-    commands = source.replayed(ticket, frame(2, life=1), 0)
-    assert applied(commands) == []
-    assert commands[0] == Reset(ResetReason.RESTART)
-
-
-def test_proof_that_never_comes() -> None:
-    """Without an answer the stream goes on as it was."""
-    source = synced(0, 1)
-    source.connected(0)
-    source.live(frame(2), 0)
-    now_ns, commands = 0, []
-    for _ in range(3):
-        now_ns += IDLE
-        commands = source.tick(now_ns)
-
-    assert applied(commands) == [2]
-    assert source.state == SyncState.LIVE
-
-
-def test_replayed_message_that_is_on_no_record() -> None:
-    """A number before the first one seen proves nothing."""
-    source = tracker()
-    ticket = requested(source.connected(0)).ticket
-    source.replayed(ticket, frame(5), 0)
-    assert source.replayed(ticket, frame(3), 0) == []
-    assert source.counters.restarts == 0
 
 
 def test_second_gap_after_one_was_given_up_is_asked_for() -> None:
