@@ -209,6 +209,17 @@ class CapMachine(IndexMachine):
 
     limits = st.fixed_dictionaries({"entries_max": st.sampled_from([1, 3, 8, 20])})
 
+    def teardown(self) -> None:
+        """Before the end, push out everything that was never used, so that use counts show."""
+        if hasattr(self, "twin"):
+            self.twin.hashes += vocabulary.FRESH
+            self.twin.now_ns += 1
+            newcomers = tuple(PlainPrefix(block, 16) for block in vocabulary.FRESH)
+            where = {"tenant_id": "t1", "model_id": "m1", "hash_scheme": "vllm"}
+            self.twin.report(PlainUpdate(replica_id="r1", prefixes=newcomers, **where))
+            self.twin.check()
+        super().teardown()
+
 
 class QuotaMachine(IndexMachine):
     """The same with tenant quotas that come, change and go."""

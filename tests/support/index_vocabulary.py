@@ -10,6 +10,9 @@ MIXED = (b"ab", b"cd", b"abc", b"d", b"abcd")
 HASHES = (*CHAIN, *MIXED, b"")
 """Every hash a test ever uses; the mixed lengths join to equal bytes in different ways."""
 
+FRESH = tuple(bytes((0, 0, 0, 0, 0, 0, 8, n)) for n in range(20))
+"""Hashes kept back for the end of a test."""
+
 TTLS_NS = (1_000, 60_000)
 FAR_PAST_NS = -(2**70)
 """Asked at this time, every entry counts as fresh."""
