@@ -73,9 +73,12 @@ def map_store(
     return mapping({**fields, **more}, header)
 
 
-def array_remove(hashes: list[int], *, width: int = 2, medium: str = "GPU") -> bytes:
+def array_remove(
+    hashes: list[int], *, width: int = 2, medium: str = "GPU", group_idx: int | None = None
+) -> bytes:
     """Return a BlockRemoved array of two to four elements."""
-    return array([text("BlockRemoved"), integers(hashes), text(medium), NIL][:width])
+    group = NIL if group_idx is None else integer(group_idx)
+    return array([text("BlockRemoved"), integers(hashes), text(medium), group][:width])
 
 
 def map_remove(hashes: list[int], *, medium: str = "GPU", **more: bytes) -> bytes:

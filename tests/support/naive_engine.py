@@ -19,8 +19,15 @@ from inferencecache.types import CacheTier
 INDEX_SIZE = 16
 ADAPTERS = {None: "", 1: "sql"}
 RING = 40
+WINDOW_GROUP = 1
+"""The group whose blocks are no prompt's leading part; 0 and 2 serve whole prefixes."""
+
 
 Name = tuple[str, int]
+
+
+Label = tuple[int, int]
+"""KV group and engine hash."""
 
 
 @dataclass
@@ -28,14 +35,14 @@ class EngineBlock:
     """One block: all tokens up to its end, and its copies per medium."""
 
     tokens: tuple[int, ...]
-    parent: int | None
+    parent: Label | None
     lora_id: int | None
     is_opaque: bool
     copies: dict[str, int] = field(default_factory=dict)
 
 
 class NaiveEngine:
-    """An engine of one life after another; hashes differ between lives."""
+    """An engine of one life after another; hashes differ between lives, not between groups."""
 
     def __init__(self, block_size: int, *, uses_maps: bool) -> None:
         self.block_size = block_size
@@ -46,7 +53,7 @@ class NaiveEngine:
         self._begin()
 
     def _begin(self) -> None:
-        self.blocks: dict[int, EngineBlock] = {}
+        self.blocks: dict[Label, EngineBlock] = {}
         self.number = 0
         self.ring: list[tuple[int, bytes]] = []
 
@@ -55,82 +62,71 @@ class NaiveEngine:
         self.life += 1
         self._begin()
 
-    def hash_of(self, tokens: tuple[int, ...], lora_id: int | None, *, is_opaque: bool) -> int:
-        """Return this life's label of the block that ends *tokens*."""
-        return hash((self.life, tokens, lora_id, is_opaque)) % 2**64
-
     def store(
-        self, tokens: tuple[int, ...], lora_id: int | None, *, is_salted: bool
+        self, tokens: tuple[int, ...], lora_id: int | None, group: int, *, is_salted: bool
     ) -> bytes | None:
         """Cache a prompt; return the event for what was not cached yet, None if all was."""
-        size, fresh, parent = self.block_size, [], None
+        size, parent = self.block_size, None
+        fresh: list[tuple[Label, int]] = []
         for end in range(size, len(tokens) + 1, size):
-            name = self.hash_of(tokens[:end], lora_id, is_opaque=is_salted)
-            if name in self.blocks and not fresh and "GPU" in self.blocks[name].copies:
-                parent = name
+            label = (group, hash((self.life, tokens[:end], lora_id, is_salted)) % 2**64)
+            if label in self.blocks and not fresh and "GPU" in self.blocks[label].copies:
+                parent = label
                 continue
-            fresh.append((name, end))
+            fresh.append((label, end))
         if not fresh:
             return None
         before = parent
-        for name, end in fresh:
-            known = self.blocks.setdefault(
-                name, EngineBlock(tokens[:end], before, lora_id, is_salted)
-            )
-            known.copies["GPU"] = known.copies.get("GPU", 0) + 1
-            before = name
-        self._note_announced()
-        start = fresh[0][1] - size
-        is_first_salted = is_salted and parent is None
-        return self._stored(
-            [name for name, _ in fresh], parent, tokens[start:], lora_id, is_first_salted
-        )
+        for label, end in fresh:
+            block = EngineBlock(tokens[:end], before, lora_id, is_salted)
+            copies = self.blocks.setdefault(label, block).copies
+            copies["GPU"] = copies.get("GPU", 0) + 1
+            before = label
+        self.announced |= set(self.truth())
+        own = tokens[fresh[0][1] - size :]
+        return self._stored([label for label, _ in fresh], own)
 
-    def _stored(
-        self,
-        names: list[int],
-        parent: int | None,
-        tokens: tuple[int, ...],
-        lora_id: int | None,
-        is_salted: bool,  # noqa: FBT001 - a model stays short
-    ) -> bytes:
-        lora = NIL if lora_id is None else integer(lora_id)
-        size = self.block_size
-        keys = [array([text("salt")]) if is_salted else NIL] + [NIL] * (len(names) - 1)
+    def _stored(self, labels: list[Label], tokens: tuple[int, ...]) -> bytes:
+        group, block = labels[0][0], self.blocks[labels[0]]
+        hashes, size = [engine_hash for _, engine_hash in labels], self.block_size
+        parent = None if block.parent is None else block.parent[1]
+        lora = NIL if block.lora_id is None else integer(block.lora_id)
+        salt = array([text("salt")]) if block.is_opaque and parent is None else NIL
+        keys = array([salt] + [NIL] * (len(hashes) - 1))
+        kind = text("sliding_window" if group == WINDOW_GROUP else "full_attention")
         if self.uses_maps:
-            return map_store(
-                names, list(tokens), parent=parent, size=size, lora_id=lora, extra_keys=array(keys)
-            )
-        tail = {5: lora, 8: array(keys)}
-        return array_store(12, names, list(tokens), parent=parent, size=size, tail=tail)
+            more = {"lora_id": lora, "extra_keys": keys, "group_idx": integer(group)}
+            more["kv_cache_spec_kind"] = kind
+            return map_store(hashes, list(tokens), parent=parent, size=size, **more)
+        tail = {5: lora, 8: keys, 9: integer(group), 10: kind}
+        return array_store(12, hashes, list(tokens), parent=parent, size=size, tail=tail)
 
-    def add_copy(self, name: int) -> bytes:
+    def add_copy(self, label: Label) -> bytes:
         """Compute a held block once more in another place."""
-        block = self.blocks[name]
+        block = self.blocks[label]
         block.copies["GPU"] = block.copies.get("GPU", 0) + 1
-        own = block.tokens[-self.block_size :]
-        is_salted = block.is_opaque and block.parent is None
-        return self._stored([name], block.parent, own, block.lora_id, is_salted)
+        return self._stored([label], block.tokens[-self.block_size :])
 
-    def offload(self, name: int) -> bytes:
+    def offload(self, label: Label) -> bytes:
         """Copy a held block to the host; announced without tokens."""
-        copies = self.blocks[name].copies
+        copies = self.blocks[label].copies
         copies["CPU"] = copies.get("CPU", 0) + 1
+        group, hashes = integer(label[0]), [label[1]]
         if self.uses_maps:
-            return map_store([name], [], size=0, medium=text("CPU"))
-        return array_store(12, [name], [], size=0, tail={6: text("CPU")})
+            return map_store(hashes, [], size=0, medium=text("CPU"), group_idx=group)
+        return array_store(12, hashes, [], size=0, tail={6: text("CPU"), 9: group})
 
-    def remove(self, name: int, medium: str) -> bytes:
+    def remove(self, label: Label, medium: str) -> bytes:
         """Drop one copy of a block."""
-        block = self.blocks[name]
+        block = self.blocks[label]
         block.copies[medium] -= 1
         if not block.copies[medium]:
             del block.copies[medium]
         if not block.copies:
-            del self.blocks[name]
+            del self.blocks[label]
         if self.uses_maps:
-            return map_remove([name], medium=medium)
-        return array_remove([name], width=3, medium=medium)
+            return map_remove([label[1]], medium=medium, group_idx=integer(label[0]))
+        return array_remove([label[1]], width=4, medium=medium, group_idx=label[0])
 
     def clear(self) -> bytes:
         """Drop everything."""
@@ -141,10 +137,10 @@ class NaiveEngine:
         """Return a removal of a block that nobody holds: a sign of life."""
         return map_remove([1]) if self.uses_maps else array_remove([1])
 
-    def leaves(self) -> list[int]:
+    def leaves(self) -> list[Label]:
         """Return blocks that no held block continues, oldest first: what an LRU evicts."""
         parents = {block.parent for block in self.blocks.values()}
-        return [name for name in self.blocks if name not in parents]
+        return [label for label in self.blocks if label not in parents]
 
     def publish(self, *events: bytes, is_burnt: bool = False) -> tuple[int, bytes]:
         """Number a message; a burnt one never reaches the ring."""
@@ -158,8 +154,8 @@ class NaiveEngine:
     def truth(self) -> dict[Name, CacheTier]:
         """Return every key the engine can serve now, with its tier."""
         held: dict[Name, CacheTier] = {}
-        for block in self.blocks.values():
-            if block.is_opaque:
+        for (group, _), block in self.blocks.items():
+            if block.is_opaque or group == WINDOW_GROUP:
                 continue
             tier = CacheTier.T1 if "GPU" in block.copies else CacheTier.T2
             for name in self._keys(block):
@@ -171,6 +167,3 @@ class NaiveEngine:
         before = (len(block.tokens) - self.block_size) // INDEX_SIZE
         own = prefix_hashes(block.tokens, INDEX_SIZE)[before:]
         return [(adapter_id, key) for key in own]
-
-    def _note_announced(self) -> None:
-        self.announced |= set(self.truth())

@@ -80,17 +80,20 @@ class ProducerMachine(RuleBasedStateMachine):
     @rule(
         path=variants,
         lora_id=st.sampled_from([None, None, 1]),
+        group=st.sampled_from([0, 0, 1, 2]),
         is_salted=st.sampled_from([False, False, False, True]),
         fate=fates,
     )
-    def prompt(self, path: list[int], lora_id: int | None, fate: str, *, is_salted: bool) -> None:
+    def prompt(
+        self, path: list[int], lora_id: int | None, group: int, fate: str, *, is_salted: bool
+    ) -> None:
         """Serve a prompt; cached blocks are silent, others are announced in one event."""
         tokens = tuple(
             token
             for position, variant in enumerate(path)
             for token in range(1_000 * position + variant, 1_000 * position + variant + 32)
         )
-        event = self.engine.store(tokens, lora_id, is_salted=is_salted)
+        event = self.engine.store(tokens, lora_id, group, is_salted=is_salted)
         if event is not None:
             self.publish(fate, event)
 
@@ -98,13 +101,13 @@ class ProducerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), fate=fates)
     def copy(self, data: st.DataObject, fate: str) -> None:
         """Compute a block again in another place."""
-        self.publish(fate, self.engine.add_copy(data.draw(st.sampled_from(self.gpu_blocks()))))
+        self.publish(fate, self.engine.add_copy(data.draw(st.sampled_from(self.held_blocks()))))
 
     @precondition(lambda self: self.engine.blocks)
     @rule(data=st.data(), fate=fates)
     def offload(self, data: st.DataObject, fate: str) -> None:
         """Copy a block to the host."""
-        self.publish(fate, self.engine.offload(data.draw(st.sampled_from(self.gpu_blocks()))))
+        self.publish(fate, self.engine.offload(data.draw(st.sampled_from(self.held_blocks()))))
 
     @precondition(lambda self: self.engine.blocks)
     @rule(count=st.integers(1, 3), fate=fates, data=st.data())
@@ -224,7 +227,7 @@ class ProducerMachine(RuleBasedStateMachine):
                 self.follow(self.tracker.replay_ended(ticket, self.now_ns))
         raise AssertionError("replays never end")
 
-    def gpu_blocks(self) -> list[int]:
+    def held_blocks(self) -> list[tuple[int, int]]:
         """Return the held blocks in a fixed order."""
         return list(self.engine.blocks)
 
