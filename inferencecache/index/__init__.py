@@ -2,6 +2,7 @@
 
 from inferencecache.index.counters import EvictionReason, IndexCounters
 from inferencecache.index.event import EventType, IndexEvent
+from inferencecache.index.packed_hashes import PackedHashes
 from inferencecache.index.prefix_index import PrefixIndex
 from inferencecache.index.rules import TenantRules
 from inferencecache.index.snapshot import CacheState, IndexSnapshot, ReplicaRow, TenantRow
@@ -15,6 +16,7 @@ __all__ = [
     "IndexCounters",
     "IndexEvent",
     "IndexSnapshot",
+    "PackedHashes",
     "PrefixIndex",
     "ReplicaRow",
     "StateUpdate",

@@ -9,8 +9,10 @@ keeping any state per replica.
 Reads never change anything.
 """
 
+from collections.abc import Sequence
 from itertools import accumulate
 
+from inferencecache.index.packed_hashes import PackedHashes
 from inferencecache.index.packing import common_blocks, pack
 from inferencecache.index.partition import RUN_BLOCKS_MAX, Partition
 from inferencecache.index.run import Incarnation, Run
@@ -21,7 +23,7 @@ Ended = tuple[Incarnation, int, int]
 
 
 def match_chain(
-    partition: Partition, hashes: list[bytes], counts: list[int], stale_ns: int
+    partition: Partition, hashes: Sequence[bytes], counts: Sequence[int], stale_ns: int
 ) -> list[Candidate]:
     """Return the replicas that hold a leading part of a chain.
 
@@ -31,7 +33,8 @@ def match_chain(
         counts: Tokens of each block, parallel to *hashes*, >= 0.
         stale_ns: Stamps at or before this have outlived their TTL.
 
-    Complexity: O(runs met * holders), plus packing about 12 ns per matched block.
+    Complexity: O(runs met * holders), plus packing about 12 ns per matched block of a chain that
+    does not come packed.
     """
     run = partition.run_of.get(hashes[0])
     if run is None:
@@ -73,7 +76,7 @@ def match_exact(partition: Partition, block_hash: bytes, stale_ns: int) -> list[
     ]
 
 
-def _tokens(counts: list[int], blocks: int) -> int:
+def _tokens(counts: Sequence[int], blocks: int) -> int:
     """Sum the first *blocks* counts, saturating."""
     step = counts[0]
     if counts.count(step) == len(counts):
@@ -82,15 +85,23 @@ def _tokens(counts: list[int], blocks: int) -> int:
 
 
 class _Request:
-    """The request's blocks, packed piece by piece as far as the match gets."""
+    """The request's blocks, packed piece by piece as far as the match gets, unless they came so.
+
+    A packed chain of another width than the partition's meets only runs of one block, which are
+    found by probe: packing it again is never asked for.
+    """
 
     __slots__ = ("_packed", "_ready", "hashes", "partition")
 
-    def __init__(self, partition: Partition, hashes: list[bytes]) -> None:
+    def __init__(self, partition: Partition, hashes: Sequence[bytes]) -> None:
         self.partition = partition
         self.hashes = hashes
-        self._packed = b""
-        self._ready = 0
+        if type(hashes) is PackedHashes and hashes.stride == partition.stride:
+            self._packed = hashes.packed
+            self._ready = len(hashes)
+        else:
+            self._packed = b""
+            self._ready = 0
 
     def extent(self, run: Run, at: int) -> int:
         """Return how many blocks request and *run*, which holds block *at*, share from there."""
@@ -165,7 +176,7 @@ class _Walk:
             if tier > tiers.get(who, CacheTier.T1):
                 tiers[who] = tier
 
-    def candidates(self, counts: list[int]) -> list[Candidate]:
+    def candidates(self, counts: Sequence[int]) -> list[Candidate]:
         """Return what was matched; replicas whose tokens sum to 0 are left out."""
         if not self._ended:
             return []

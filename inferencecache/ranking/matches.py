@@ -40,8 +40,7 @@ from inferencecache.settings.ranking import RankingSettings
 from inferencecache.types import Candidate, StatsRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankInputs:
+class RankInputs(NamedTuple):
     """What a ranking needs beside the candidates.
 
     Attributes:

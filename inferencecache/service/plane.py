@@ -92,6 +92,17 @@ class CachePlane:
         """Lookups whose input could not be used, by reason."""
         return self._route.fail_opens
 
+    def answer_sent(
+        self, request: RouteRequest, deadline_ns: int | None = None
+    ) -> RouteAnswer | None:
+        """Answer a request that carries its hashes at once; None for any other.
+
+        Args:
+            request: The question.
+            deadline_ns: Monotonic time by which the caller wants the answer, or None.
+        """
+        return self._route.answer_sent(request, deadline_ns)
+
     def lookup_route_steps(
         self,
         request: RouteRequest,

@@ -48,8 +48,8 @@ class ResolvedInput(NamedTuple):
         timed_out: Set where time ran out first.
     """
 
-    block_hashes: list[bytes]
-    block_token_counts: list[int]
+    block_hashes: Sequence[bytes]
+    block_token_counts: Sequence[int]
     prefix_hash: bytes
     prefix_token_count: int
     token_ids: Sequence[int] = ()
@@ -61,7 +61,9 @@ Steps = Generator[Wait | None, bool | None, ResolvedInput]
 """Yields None to give the loop back, or what to wait for; sent True, the caller has gone."""
 
 
-def chain_fault(block_hashes: list[bytes], block_token_counts: list[int]) -> FailOpen | None:
+def chain_fault(
+    block_hashes: Sequence[bytes], block_token_counts: Sequence[int]
+) -> FailOpen | None:
     """Return what is wrong with a chain as sent, or None.
 
     Chains of equal blocks, the usual kind, are checked by counting the first value.

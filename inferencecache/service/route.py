@@ -122,6 +122,23 @@ class LookupRoute:
         self.fail_opens: dict[FailOpen, int] = dict.fromkeys(FailOpen, 0)
         """Inputs that could not be used, by reason."""
 
+    def answer_sent(
+        self,
+        request: RouteRequest,
+        deadline_ns: int | None = None,
+        trace: RouteTrace | None = None,
+    ) -> RouteAnswer | None:
+        """Decide at once, or return None where the input has to be derived: see :meth:`steps`.
+
+        Args:
+            request: The question.
+            deadline_ns: Monotonic time by which the caller wants the answer, or None.
+            trace: Filled with the reasons when given.
+        """
+        started_ns = self._parts.clock.monotonic_ns()
+        decision = self._decide_sent(request, started_ns, deadline_ns, trace)
+        return None if decision is None else self._finish(request, decision, started_ns)
+
     def steps(
         self,
         request: RouteRequest,
@@ -135,32 +152,32 @@ class LookupRoute:
             deadline_ns: Monotonic time by which the caller wants the answer, or None.
             trace: Filled with the reasons when given.
         """
-        clock = self._parts.clock
-        started_ns = clock.monotonic_ns()
-        if request.tenant_id == PROBE_TENANT_ID:
-            decision, latency_ns = self._reserved(trace), 0
-        else:
-            decision = yield from self._decide(request, started_ns, deadline_ns, trace)
-            latency_ns = clock.monotonic_ns() - started_ns
+        started_ns = self._parts.clock.monotonic_ns()
+        decision = self._decide_sent(request, started_ns, deadline_ns, trace)
+        if decision is None:
+            decision = yield from self._derive(request, started_ns, deadline_ns, trace)
+        return self._finish(request, decision, started_ns)
+
+    def _finish(self, request: RouteRequest, decision: Decision, started_ns: int) -> RouteAnswer:
         reason_code, replicas, adapter_id, token_ids = decision
+        latency_ns = 0
+        if request.tenant_id != PROBE_TENANT_ID:
+            latency_ns = self._parts.clock.monotonic_ns() - started_ns
         self._parts.observer.lookup_finished(
             request.model_id, reason_code, latency_ns, hint_used=bool(replicas)
         )
-        return RouteAnswer(
-            reason_code=reason_code,
-            replicas=replicas,
-            adapter_id=adapter_id,
-            token_ids=token_ids,
-            lookup_latency_us=latency_ns // NS_PER_US,
-        )
+        return RouteAnswer(reason_code, replicas, adapter_id, token_ids, latency_ns // NS_PER_US)
 
-    def _decide(
+    def _decide_sent(
         self,
         request: RouteRequest,
         started_ns: int,
         caller_deadline_ns: int | None,
         trace: RouteTrace | None,
-    ) -> Generator[Wait | None, bool | None, Decision]:
+    ) -> Decision | None:
+        """Return the decision on what *request* carries, None where hashes must be derived."""
+        if request.tenant_id == PROBE_TENANT_ID:
+            return self._reserved(trace)
         policy = self._parts.policies.resolved(request.tenant_id)
         deadline_ns = self._deadline(request, policy, started_ns, caller_deadline_ns)
         if trace is not None:
@@ -173,9 +190,22 @@ class LookupRoute:
             return _REQUIRES_CHAIN
         resolved = resolve_sent(request, chain_enabled=policy.chain_enabled)
         if resolved is None:
-            resolved = yield from self._parts.resolver.derive_steps(
-                request, deadline_ns, chain_enabled=policy.chain_enabled
-            )
+            return None
+        now_ns = self._parts.clock.now_ns()
+        return self._answer(pose(request, resolved, policy, now_ns, trace), deadline_ns)
+
+    def _derive(
+        self,
+        request: RouteRequest,
+        started_ns: int,
+        caller_deadline_ns: int | None,
+        trace: RouteTrace | None,
+    ) -> Generator[Wait | None, bool | None, Decision]:
+        policy = self._parts.policies.resolved(request.tenant_id)
+        deadline_ns = self._deadline(request, policy, started_ns, caller_deadline_ns)
+        resolved = yield from self._parts.resolver.derive_steps(
+            request, deadline_ns, chain_enabled=policy.chain_enabled
+        )
         now_ns = self._parts.clock.now_ns()
         return self._answer(pose(request, resolved, policy, now_ns, trace), deadline_ns)
 

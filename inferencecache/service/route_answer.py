@@ -1,14 +1,13 @@
 """What LookupRoute answers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from inferencecache.ranking import RankedReplica
 from inferencecache.types import ReasonCode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteAnswer:
+class RouteAnswer(NamedTuple):
     """A reason and the replicas it speaks for; an answer without replicas is always valid.
 
     Attributes:

@@ -1,11 +1,10 @@
 """What a gateway asks of LookupRoute."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteRequest:
+class RouteRequest(NamedTuple):
     """One question: which replica is warm for this prompt?
 
     The wire has no presence bits, so an empty value means "not given" everywhere. Token counts are
@@ -31,8 +30,8 @@ class RouteRequest:
     adapter_id: str = ""
     prefix_hash: bytes = b""
     prefix_token_count: int = 0
-    block_hashes: list[bytes] = field(default_factory=list)
-    block_token_counts: list[int] = field(default_factory=list)
+    block_hashes: Sequence[bytes] = ()
+    block_token_counts: Sequence[int] = ()
     token_ids: Sequence[int] = ()
     prompt_text: str = ""
     ttft_ms: int = 0

@@ -1,14 +1,25 @@
 """LookupRoute between protobuf and the service's values."""
 
+from collections.abc import Sequence
+
 from inferencecache.service import RouteAnswer, RouteRequest
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 
-def route_request(message: pb.LookupRouteRequest) -> RouteRequest:
+def route_request(
+    message: pb.LookupRouteRequest,
+    block_hashes: Sequence[bytes] | None = None,
+    block_token_counts: Sequence[int] | None = None,
+) -> RouteRequest:
     """Return what *message* asks.
 
     The token ids stay in the message's own sequence: there may be a million of them, and they are
     taken slice by slice.
+
+    Args:
+        message: The request, or what is left of it.
+        block_hashes: The chain where it was taken out of the message.
+        block_token_counts: Its counts where they were taken out of the message.
     """
     return RouteRequest(
         model_id=message.model_id,
@@ -17,8 +28,10 @@ def route_request(message: pb.LookupRouteRequest) -> RouteRequest:
         adapter_id=message.adapter_id,
         prefix_hash=message.prefix_hash,
         prefix_token_count=message.prefix_token_count,
-        block_hashes=message.block_hashes[:],
-        block_token_counts=message.block_token_counts[:],
+        block_hashes=message.block_hashes[:] if block_hashes is None else block_hashes,
+        block_token_counts=(
+            message.block_token_counts[:] if block_token_counts is None else block_token_counts
+        ),
         token_ids=message.token_ids,
         prompt_text=message.prompt_text,
         ttft_ms=message.slo.ttft_ms,

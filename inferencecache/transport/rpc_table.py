@@ -6,7 +6,7 @@ in snake case; every method but those that guard themselves runs inside the boun
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -23,6 +23,8 @@ RpcHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Behaviour = Callable[..., Any]
 """A method of a handler, as the library calls it: with a request or an iterator, and a context."""
 
+Reader = Callable[[bytes], object]
+"""Makes a request of received bytes, None where they do not parse; never raises."""
 
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -41,6 +43,7 @@ def rpc_handlers(
     handler: object,
     boundary: Boundary,
     unguarded: Collection[str] = (),
+    readers: Mapping[str, Reader] | None = None,
 ) -> dict[str, RpcHandler]:
     """Return a handler per method of *service*.
 
@@ -49,24 +52,27 @@ def rpc_handlers(
         handler: Has an attribute per method, see :func:`attribute_of`.
         boundary: Where exceptions and messages that do not parse end.
         unguarded: Methods that never raise and take None for a message that did not parse.
+        readers: Methods that take something else than the message, and who makes it of the bytes.
 
     Raises:
         AttributeError: *handler* lacks a method.
     """
     handlers = {}
+    readers = readers or {}
     for method in service.methods:
         behaviour = getattr(handler, attribute_of(method.name))
         if method.name not in unguarded:
             behaviour = _guard(method, behaviour, boundary)
-        handlers[method.name] = _rpc_handler(method, behaviour)
+        reader = readers.get(method.name) or lenient(GetMessageClass(method.input_type))
+        handlers[method.name] = _rpc_handler(method, behaviour, reader)
     return handlers
 
 
-def _rpc_handler(method: MethodDescriptor, behaviour: Behaviour) -> RpcHandler:
+def _rpc_handler(method: MethodDescriptor, behaviour: Behaviour, reader: Reader) -> RpcHandler:
     make = _MAKERS[method.client_streaming, method.server_streaming]
     return make(
         behaviour,
-        request_deserializer=lenient(GetMessageClass(method.input_type)),
+        request_deserializer=reader,
         response_serializer=_serialize,
     )
 

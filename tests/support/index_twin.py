@@ -9,7 +9,8 @@ from index_vocabulary import CHAIN, FAR_PAST_NS, MIXED, TTLS_NS
 from naive_index import Entry, NaiveIndex
 from plain_update import PlainUpdate
 
-from inferencecache.index import IndexEvent, PrefixIndex, StateUpdate
+from inferencecache.index import IndexEvent, PackedHashes, PrefixIndex, StateUpdate
+from inferencecache.index.packing import pack
 from inferencecache.settings.index import IndexSettings
 from inferencecache.types import PROBE_TENANT_ID, EvictionAlgorithm, PartitionKey, Scope
 
@@ -111,6 +112,9 @@ class IndexTwin:
         """Look a chain up in both; the answers must agree."""
         found = sorted(self.index.match_chain(key, blocks, counts, self.now_ns))
         assert found == self.model.match_chain(key, blocks, counts, self.now_ns)
+        if len(set(map(len, blocks))) == 1 and blocks[0]:
+            chain = PackedHashes(pack(blocks, len(blocks[0])), len(blocks[0]))
+            assert found == sorted(self.index.match_chain(key, chain, counts, self.now_ns))
         return found
 
     def match_exact(self, key: PartitionKey, block_hash: bytes) -> list:
