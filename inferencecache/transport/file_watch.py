@@ -14,6 +14,8 @@ from inferencecache.clock import NS_PER_S, Clock
 _REST_NS: Final = NS_PER_S
 
 _Stamp = tuple[int, int, int, int, int] | None
+_CHANGED: Final = 3
+"""The part of a stamp that nobody can set to a time of his choice."""
 
 
 class FileWatch:
@@ -39,7 +41,7 @@ class FileWatch:
         stamps = tuple(_stamp(path) for path in self._paths)
         if stamps == self._known:
             return False
-        newest_ns = max((max(stamp[2:4]) for stamp in stamps if stamp is not None), default=0)
+        newest_ns = max((stamp[_CHANGED] for stamp in stamps if stamp is not None), default=0)
         has_rested = newest_ns + _REST_NS < self._clock.now_ns()
         self._known = stamps if has_rested else None
         return True
@@ -49,7 +51,7 @@ def _stamp(path: str) -> _Stamp:
     """Return what tells one state of a file from another, None for no file."""
     try:
         status = Path(path).stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return (
         status.st_dev,

@@ -1,0 +1,113 @@
+"""Only a whole is taken: certificate, key and authority that fit."""
+
+from pathlib import Path
+
+import pytest
+from certificates import Authority, replace_file
+from cryptography.hazmat.primitives import serialization
+
+from inferencecache.transport.system_clock import SystemClock
+from inferencecache.transport.tls_files import TlsFiles, TlsLoadError, TlsPaths, load
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    """Return an authority."""
+    return Authority()
+
+
+def paths(directory: Path, authority: Authority, *, with_ca: bool = False) -> TlsPaths:
+    """Write a pair; return where it is."""
+    cert_file, key_file = authority.server().write(directory)
+    ca_file = str(authority.write(directory / "ca.pem")) if with_ca else ""
+    return TlsPaths(cert_file=str(cert_file), key_file=str(key_file), client_ca_file=ca_file)
+
+
+def test_a_rotated_pair_is_taken_at_the_next_look(tmp_path: Path, authority: Authority) -> None:
+    """Nothing has to be told about it."""
+    where = paths(tmp_path, authority)
+    files = TlsFiles(where, SystemClock(), print)
+    first = files.current()
+    assert files.current() is first
+    second = authority.server()
+    second.write(tmp_path)
+    assert files.current().certificate == second.certificate
+    assert (files.reloads, files.failures) == (1, 0)
+
+
+def test_half_a_rotation_waits_for_the_other_half(tmp_path: Path, authority: Authority) -> None:
+    """A certificate without its key is refused once, the old pair stays, the whole is taken."""
+    where = paths(tmp_path, authority)
+    complaints: list[str] = []
+    files = TlsFiles(where, SystemClock(), complaints.append)
+    first, second = files.current(), authority.server()
+    replace_file(Path(where.cert_file), second.certificate)
+    assert [files.current() for _ in range(3)] == [first] * 3
+    assert len(complaints) == files.failures == 1
+    assert "key values mismatch" in complaints[0]
+    replace_file(Path(where.key_file), second.key)
+    assert files.current().certificate == second.certificate
+
+
+def test_files_that_go_away_leave_the_old_pair(tmp_path: Path, authority: Authority) -> None:
+    """A listener never loses what it serves with."""
+    where = paths(tmp_path, authority)
+    files = TlsFiles(where, SystemClock(), print)
+    first = files.current()
+    Path(where.key_file).unlink()
+    assert files.current() is first
+    Path(where.cert_file).unlink()
+    assert files.current() is first
+
+
+def test_an_authority_is_rotated_too(tmp_path: Path, authority: Authority) -> None:
+    """Clients are checked against the newest."""
+    where = paths(tmp_path, authority, with_ca=True)
+    files = TlsFiles(where, SystemClock(), print)
+    assert files.asks_clients
+    other = Authority("another")
+    other.write(Path(where.client_ca_file))
+    assert files.current().client_ca == other.pem
+
+
+def encrypted_key(authority: Authority) -> bytes:
+    """Return a key that needs a password."""
+    key = serialization.load_pem_private_key(authority.server().key, None)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+
+
+@pytest.mark.parametrize("broken", ["cert_file", "key_file", "client_ca_file"])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"-----BEGIN CERTIFICATE-----\n", None])
+def test_what_is_no_pem_is_refused(
+    tmp_path: Path, authority: Authority, broken: str, content: bytes | None
+) -> None:
+    """The reason names the file and shows nothing of it."""
+    where = paths(tmp_path, authority, with_ca=True)
+    path = Path(getattr(where, broken))
+    if content is None:
+        path.unlink()
+    else:
+        replace_file(path, content)
+    with pytest.raises(TlsLoadError) as refused:
+        load(where)
+    assert str(path) in refused.value.reason
+
+
+def test_a_key_with_a_password_is_refused_without_asking(
+    tmp_path: Path, authority: Authority
+) -> None:
+    """A server has nobody to ask."""
+    where = paths(tmp_path, authority)
+    replace_file(Path(where.key_file), encrypted_key(authority))
+    with pytest.raises(TlsLoadError, match="no certificate and its key"):
+        load(where)
+
+
+def test_secrets_do_not_show(tmp_path: Path, authority: Authority) -> None:
+    """Neither in logs nor in tracebacks."""
+    material = load(paths(tmp_path, authority))
+    assert "PRIVATE" not in repr(material)
