@@ -1,0 +1,1 @@
+"""Generated from ``proto/inferencecache/kinference/v1``; never edited."""
