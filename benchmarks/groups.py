@@ -12,6 +12,7 @@ GROUPS = (
     "clear",
     "memory",
     "fingerprints",
+    "resources",
     "route_cpu",
     "load",
 )

@@ -32,6 +32,7 @@ from inferencecache.service.policy_resources import policy_snapshot_slices
 from inferencecache.service.rfc3339 import rfc3339
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.resources import ResourceSettings
+from inferencecache.transport.collections_paused import collections_paused
 from inferencecache.transport.drive import drive
 from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.metrics_resources import ReloadOutcome, ResourceMetrics
@@ -66,7 +67,12 @@ class FilePolicies:
     def apply_slices(self, load: LoadState) -> Generator[None, None, None]:
         """Replace the policies and quotas of the files' layer."""
         snapshot: PolicySnapshot = yield from policy_snapshot_slices(load, self._settings)
-        self._plane.set_policy(snapshot, PolicyLayer.FILES)
+        layers = self._plane.policy_layers
+        while True:
+            prepared = yield from layers.prepare_slices(PolicyLayer.FILES, snapshot)
+            if layers.is_current(prepared):  # no push came in between
+                layers.install(prepared)
+                return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +182,10 @@ class Resources:
         if found == self._found:
             return ReloadOutcome.UNCHANGED
         started_ns = self._parts.clock.monotonic_ns()
-        load = await drive(self._loader.load_slices(found, self._load))
-        for consumer in self._parts.consumers:
-            await drive(consumer.apply_slices(load))
+        with collections_paused():
+            load = await drive(self._loader.load_slices(found, self._load))
+            for consumer in self._parts.consumers:
+                await drive(consumer.apply_slices(load))
         before, self._load, self._found = self._load, load, found
         self._revision += 1
         self._loaded_ns = self._parts.clock.now_ns()

@@ -10,13 +10,13 @@ give only one of them.
 A lookup pays nothing for this: the merged result is put into the store, where it is one look-up.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from inferencecache.policy.model import CachePolicy, PolicySnapshot, TenantQuota
-from inferencecache.policy.store import PolicyStore, PreparedPolicies, Replacement
+from inferencecache.policy.store import PolicyStore, PreparedPolicies, Replacement, finish
 
 Value = TypeVar("Value")
 
@@ -117,21 +117,34 @@ class PolicyLayers:
 
         Complexity: O(n log n) in the policies and quotas of both layers.
         """
+        return finish(self.prepare_slices(layer, snapshot))
+
+    def prepare_slices(
+        self, layer: PolicyLayer, snapshot: PolicySnapshot
+    ) -> Generator[None, None, "PreparedLayer"]:
+        """Do what :meth:`prepare` does, giving way between bounded slices.
+
+        Complexity: O(n log n) in the policies and quotas of both layers.
+        """
+        before = (self._policies, self._quotas)
         policies = {policy.namespace: policy for policy in snapshot.policies if policy.namespace}
         quotas = {quota.tenant_id: quota for quota in snapshot.tenants if quota.tenant_id}
+        yield
         replacement = Replacement(
-            policies_removed=self._policies.missing(layer, policies),
-            quotas_removed=self._quotas.missing(layer, quotas),
+            policies_removed=before[0].missing(layer, policies),
+            quotas_removed=before[1].missing(layer, quotas),
         )
-        next_policies = self._policies.replaced(layer, policies)
-        next_quotas = self._quotas.replaced(layer, quotas)
-        is_change = next_policies is not self._policies or next_quotas is not self._quotas
+        after = (before[0].replaced(layer, policies), before[1].replaced(layer, quotas))
+        yield
+        in_force = None
+        if after[0] is not before[0] or after[1] is not before[1]:
+            in_force = yield from self._store.prepare_slices(_merged(*after))
         return PreparedLayer(
-            before=(self._policies, self._quotas),
-            policies=next_policies,
-            quotas=next_quotas,
+            before=before,
+            policies=after[0],
+            quotas=after[1],
             replacement=replacement,
-            in_force=self._resolve(next_policies, next_quotas) if is_change else None,
+            in_force=in_force,
         )
 
     def is_current(self, prepared: "PreparedLayer") -> bool:
@@ -152,17 +165,6 @@ class PolicyLayers:
             self._quotas = prepared.quotas
             self._store.install(prepared.in_force)
         return prepared.replacement
-
-    def _resolve(
-        self, policies: "_Layered[CachePolicy]", quotas: "_Layered[TenantQuota]"
-    ) -> PreparedPolicies:
-        """Return what is in force where both layers are merged."""
-        return self._store.prepare(
-            PolicySnapshot(
-                policies=tuple(value for _, _, value in policies.in_force()),
-                tenants=tuple(value for _, _, value in quotas.in_force()),
-            )
-        )
 
     def view(self) -> PolicyLayersView:
         """Return both layers side by side.
@@ -241,6 +243,14 @@ class _Layered(Generic[Value]):
                 yield tenant_id, layer, values[tenant_id]
             else:
                 yield tenant_id, _OTHER[layer], self._values[_OTHER[layer]][tenant_id]
+
+
+def _merged(policies: _Layered[CachePolicy], quotas: _Layered[TenantQuota]) -> PolicySnapshot:
+    """Return what is in force where both layers are merged."""
+    return PolicySnapshot(
+        policies=tuple(value for _, _, value in policies.in_force()),
+        tenants=tuple(value for _, _, value in quotas.in_force()),
+    )
 
 
 def _tenant(row: tuple[str, PolicyLayer, Value]) -> str:

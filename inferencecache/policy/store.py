@@ -1,6 +1,7 @@
 """The policies in force: replaced as a whole, read with one dictionary look-up."""
 
-from typing import Final, NamedTuple
+from collections.abc import Generator
+from typing import Final, NamedTuple, TypeVar
 
 from inferencecache.policy.model import (
     CachePolicy,
@@ -13,6 +14,21 @@ from inferencecache.settings.policy import PolicySettings
 from inferencecache.types import PROBE_TENANT_ID, EvictionAlgorithm
 
 _FIRST_REVISION: Final = 0
+
+
+_SLICE_POLICIES: Final = 250
+
+ResultT = TypeVar("ResultT")
+
+
+def finish(slices: Generator[None, None, ResultT]) -> ResultT:
+    """Return the result of sliced work done at once."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as finished:
+            result: ResultT = finished.value
+            return result
 
 
 class Replacement(NamedTuple):
@@ -100,19 +116,30 @@ class PolicyStore:
 
         Complexity: O(n log n) in policies and quotas.
         """
+        return finish(self.prepare_slices(snapshot))
+
+    def prepare_slices(self, snapshot: PolicySnapshot) -> Generator[None, None, PreparedPolicies]:
+        """Do what :meth:`prepare` does, giving way between bounded slices.
+
+        Complexity: O(n log n) in policies and quotas.
+        """
         policies = {policy.namespace: policy for policy in snapshot.policies if policy.namespace}
+        yield
         tenants = {tenant.tenant_id: tenant for tenant in snapshot.tenants if tenant.tenant_id}
+        yield
+        resolved: dict[str, ResolvedPolicy] = {}
+        for count, (namespace, policy) in enumerate(policies.items(), start=1):
+            resolved[namespace] = resolve(policy, self._settings, self._default_ttl_ns)
+            if not count % _SLICE_POLICIES:
+                yield
+        quotas = {
+            tenant_id: max(0, tenant.max_index_entries)
+            for tenant_id, tenant in tenants.items()
+            if tenant_id != PROBE_TENANT_ID
+        }
+        yield
         return PreparedPolicies(
-            resolved={
-                namespace: resolve(policy, self._settings, self._default_ttl_ns)
-                for namespace, policy in policies.items()
-            },
-            quotas={
-                tenant_id: max(0, tenant.max_index_entries)
-                for tenant_id, tenant in tenants.items()
-                if tenant_id != PROBE_TENANT_ID
-            },
-            snapshot=_sorted_snapshot(policies, tenants),
+            resolved=resolved, quotas=quotas, snapshot=_sorted_snapshot(policies, tenants)
         )
 
     def install(self, prepared: PreparedPolicies) -> Replacement:

@@ -15,6 +15,7 @@ from inferencecache.resources.model import (
     StateName,
 )
 from inferencecache.resources.models import Conditions, ObservedGeneration, ResourceModel
+from inferencecache.resources.settle import SLICE_OBJECTS
 from inferencecache.settings.duration import parse_duration
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.types import INT32_MAX
@@ -181,10 +182,12 @@ def _check_strategy(spec: CachePolicySpec) -> Flaw | None:
 
 def _shadow(
     objects: Sequence[ResourceObject[CachePolicySpec]], _load: LoadState
-) -> Iterator[tuple[ObjectKey, ObjectState]]:
+) -> Iterator[tuple[ObjectKey, ObjectState] | None]:
     """Name the policies that another one of their namespace comes before."""
     first: ObjectKey | None = None
-    for found in objects:
+    for count, found in enumerate(objects):
+        if not count % SLICE_OBJECTS:
+            yield None
         if first is not None and first.namespace == found.key.namespace:
             yield (
                 found.key,

@@ -15,6 +15,7 @@ from inferencecache.resources.model import (
     StateName,
 )
 from inferencecache.resources.models import Conditions, ObservedGeneration, ResourceModel
+from inferencecache.resources.settle import SLICE_OBJECTS
 from inferencecache.types import PROBE_TENANT_ID
 
 _INT64_MAX: Final = 2**63 - 1
@@ -109,10 +110,12 @@ def _check_tenant_id(spec: CacheTenantSpec) -> Flaw | None:
 
 def _shadow(
     objects: Sequence[ResourceObject[CacheTenantSpec]], _load: LoadState
-) -> Iterator[tuple[ObjectKey, ObjectState]]:
+) -> Iterator[tuple[ObjectKey, ObjectState] | None]:
     """Name the objects whose tenant another object speaks for."""
     in_force = tenants_in_force(objects)
-    for found in objects:
+    for count, found in enumerate(objects):
+        if not count % SLICE_OBJECTS:
+            yield None
         counting = in_force[found.spec.tenant_id].key
         if counting != found.key:
             yield (

@@ -86,12 +86,11 @@ def parse_documents(content: bytes, settings: ResourceSettings) -> Iterator[Docu
 
 def _documents(parser: yaml.CSafeLoader, settings: ResourceSettings) -> Iterator[Document | None]:
     builder = _Builder(settings)
-    takers = builder.takers
     left = _SLICE_EVENTS
     while (event := parser.get_event()) is not None:
-        take = takers.get(type(event))
+        take = _TAKERS.get(type(event))
         if take is not None:
-            take(event)
+            take(builder, event)
         elif type(event) is events.DocumentEndEvent and builder.root is not None:
             yield builder.document()
         left -= 1
@@ -137,7 +136,6 @@ class _Builder:
 
     Attributes:
         root: The value of the document, once it is complete.
-        takers: What to call with which event.
     """
 
     def __init__(self, settings: ResourceSettings) -> None:
@@ -145,15 +143,6 @@ class _Builder:
         self._nodes = 0
         self._number = 0
         self.root: object = None
-        self.takers: dict[type[events.Event], Callable[[Any], None]] = {
-            events.DocumentStartEvent: self._start,
-            events.ScalarEvent: self._scalar,
-            events.MappingStartEvent: self._open_mapping,
-            events.SequenceStartEvent: self._open_sequence,
-            events.MappingEndEvent: self._close,
-            events.SequenceEndEvent: self._close,
-            events.AliasEvent: self._alias,
-        }
 
     def document(self) -> Document:
         """Return the document that has just ended."""
@@ -161,7 +150,8 @@ class _Builder:
             number=self._number, line=self._line, value=self.root, flaws=tuple(self._flaws)
         )
 
-    def _start(self, event: events.DocumentStartEvent) -> None:
+    def start(self, event: events.DocumentStartEvent) -> None:
+        """Begin a document."""
         self.root = None
         self._number += 1
         self._line = _line(event)
@@ -169,7 +159,8 @@ class _Builder:
         self._anchors: dict[str, _Anchored] = {}
         self._flaws: list[Flaw] = []
 
-    def _scalar(self, event: events.ScalarEvent) -> None:
+    def scalar(self, event: events.ScalarEvent) -> None:
+        """Take a key or a value."""
         self._nodes += 1  # compared with the limit at the next mapping or list
         text: str = event.value
         value: object = plain_value(text) if event.implicit[0] else text
@@ -202,10 +193,12 @@ class _Builder:
         self._flaw_here(event, shown(text), allowed)
         self._stack[-1].key = _SURPLUS
 
-    def _open_mapping(self, event: events.MappingStartEvent) -> None:
+    def open_mapping(self, event: events.MappingStartEvent) -> None:
+        """Begin a mapping."""
         self._open(event, {})
 
-    def _open_sequence(self, event: events.SequenceStartEvent) -> None:
+    def open_sequence(self, event: events.SequenceStartEvent) -> None:
+        """Begin a list."""
         self._open(event, [])
 
     def _open(
@@ -220,7 +213,8 @@ class _Builder:
         self._stack.append(_Open(members, event.anchor, self._nodes))
         self._count(1, event)
 
-    def _close(self, _event: events.CollectionEndEvent) -> None:
+    def close(self, _event: events.CollectionEndEvent) -> None:
+        """End a mapping or list."""
         done = self._stack.pop()
         if isinstance(done.members, dict):
             done.members.pop(_SURPLUS, None)
@@ -232,7 +226,8 @@ class _Builder:
             above.height = max(above.height, done.height + 1)
         self._put(done.members)
 
-    def _alias(self, event: events.AliasEvent) -> None:
+    def alias(self, event: events.AliasEvent) -> None:
+        """Take what stands above."""
         self._refuse_as_key(event)
         anchored = self._anchors.get(event.anchor or "")
         if anchored is None:
@@ -298,3 +293,14 @@ def _line(event: events.Event) -> int:
     """Return the line, from 1, in which *event* starts."""
     mark = event.start_mark
     return mark.line + 1 if mark is not None else 0
+
+
+_TAKERS: Final[dict[type[events.Event], Callable[[_Builder, Any], None]]] = {
+    events.DocumentStartEvent: _Builder.start,
+    events.ScalarEvent: _Builder.scalar,
+    events.MappingStartEvent: _Builder.open_mapping,
+    events.SequenceStartEvent: _Builder.open_sequence,
+    events.MappingEndEvent: _Builder.close,
+    events.SequenceEndEvent: _Builder.close,
+    events.AliasEvent: _Builder.alias,
+}

@@ -37,11 +37,11 @@ def flaws_of(value: object, schema: Schema, path: str) -> Iterator[Flaw]:
         yield Flaw(field=path, value=shown(value), allowed=allowed_by(schema))
     elif isinstance(value, dict):
         yield from _members(value, schema, path)
+    elif not _is_within(value, schema):
+        yield Flaw(field=path, value=shown(value), allowed=allowed_by(schema))
     elif isinstance(value, list):
         for place, item in enumerate(value):
             yield from flaws_of(item, schema["items"], joined(path, place))
-    elif not _is_within(value, schema):
-        yield Flaw(field=path, value=shown(value), allowed=allowed_by(schema))
 
 
 def _members(value: dict[str, object], schema: Schema, path: str) -> Iterator[Flaw]:
@@ -86,6 +86,8 @@ _LIMITS: Final[dict[str, Callable[..., bool]]] = {
     "maximum": lambda value, limit: value <= limit,
     "minLength": lambda value, limit: len(value) >= limit,
     "maxLength": lambda value, limit: len(value) <= limit,
+    "minItems": lambda value, limit: len(value) >= limit,
+    "maxItems": lambda value, limit: len(value) <= limit,
     "enum": lambda value, choices: value in choices,
     "pattern": lambda value, pattern: _whole(pattern).search(value) is not None,
 }
@@ -98,8 +100,10 @@ def allowed_by(schema: Schema) -> str:
     parts = [_TYPES[schema["type"]][1]] if "type" in schema else ["any value"]
     if "minimum" in schema:
         parts.append(f"from {schema['minimum']} to {schema['maximum']}")
-    if "minLength" in schema:
+    if "minLength" in schema or "minItems" in schema:
         parts.append("not empty")
+    if "maxItems" in schema:
+        parts.append(f"at most {schema['maxItems']} elements")
     if "maxLength" in schema:
         parts.append(f"at most {schema['maxLength']} characters")
     if "pattern" in schema:

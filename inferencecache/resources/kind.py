@@ -64,9 +64,11 @@ class Rule(Generic[SpecT]):
 
 
 Assess = Callable[
-    [Sequence[ResourceObject[SpecT]], LoadState], Iterable[tuple[ObjectKey, ObjectState]]
+    [Sequence[ResourceObject[SpecT]], LoadState], Iterable[tuple[ObjectKey, ObjectState] | None]
 ]
 """Names the state of each object of a kind, given in order, where it is not simply active.
+
+Yields None now and then as a pause, so that many objects hold nobody up.
 
 The load state holds the objects of all kinds, for references; its own states are not known yet.
 """
@@ -74,7 +76,7 @@ The load state holds the objects of all kinds, for references; its own states ar
 
 def all_active(
     _objects: Sequence[ResourceObject[SpecT]], _load: LoadState
-) -> Iterable[tuple[ObjectKey, ObjectState]]:
+) -> Iterable[tuple[ObjectKey, ObjectState] | None]:
     """Say nothing, for kinds whose objects have no states."""
     return ()
 

@@ -91,9 +91,10 @@ class ResourceLoader:
         claims = yield from claims_of(readings.values())
         duplicates = list(duplicates_among(claims))
         objects, held = yield from settle(readings, claims, before.objects)
-        errors = chain(*(reading.errors for reading in readings.values()), duplicates)
+        wrong = [reading for reading in readings.values() if reading.errors]
+        errors = chain(*(reading.errors for reading in wrong), duplicates)
         by_kind = Counter(error.kind for error in duplicates)
-        for reading in readings.values():
+        for reading in wrong:
             by_kind.update(reading.errors_by_kind)
         after = LoadState(
             readings=readings,
@@ -158,9 +159,10 @@ class ResourceLoader:
         for kind in self._kinds:
             found = kind.objects_in(load)
             yield
-            for count, (key, state) in enumerate(kind.assess(found, load)):
-                states[key] = state
-                if count % SLICE_OBJECTS == SLICE_OBJECTS - 1:
+            for count, named in enumerate(kind.assess(found, load)):
+                if named is not None:
+                    states[named[0]] = named[1]
+                if named is None or count % SLICE_OBJECTS == SLICE_OBJECTS - 1:
                     yield
         return states
 

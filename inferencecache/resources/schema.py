@@ -53,7 +53,11 @@ def _mapping(described: inspect.DictType) -> Schema:
 
 
 def _list(described: inspect.ListType) -> Schema:
-    return {"type": "array", "items": _schema(described.item_type)}
+    return {
+        "type": "array",
+        "items": _schema(described.item_type),
+        **_given(minItems=described.min_length or None, maxItems=described.max_length),
+    }
 
 
 def _text(described: inspect.StrType) -> Schema:

@@ -1,6 +1,7 @@
 """Lay what all files say side by side, and decide which objects are in force."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import chain
 
 from inferencecache.resources.model import (
     FileReading,
@@ -42,15 +43,15 @@ def claims_of(
     Complexity: O(n) in objects.
     """
     claims: dict[ObjectKey, Claim] = {}
-    for reading in readings:
-        for count, (key, found, place) in enumerate(_said(reading), start=1):
-            claim = claims.get(key)
-            if claim is None:
-                claims[key] = Claim(found, place)
-            else:
-                claim.places.append(place)
-            if not count % SLICE_OBJECTS:
-                yield
+    said = chain.from_iterable(map(_said, readings))
+    for count, (key, found, place) in enumerate(said, start=1):
+        claim = claims.get(key)
+        if claim is None:
+            claims[key] = Claim(found, place)
+        else:
+            claim.places.append(place)
+        if not count % SLICE_OBJECTS:
+            yield
     return claims
 
 

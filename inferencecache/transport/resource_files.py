@@ -152,11 +152,22 @@ class ResourceFiles:
             problem = f"more than {self._settings.file_bytes_max} bytes"
             return SourceFile(name=name, content=b"", problem=problem)
         try:
-            with (self._directory / name).open("rb") as stream:
-                content = stream.read(self._settings.file_bytes_max + 1)
+            content = _content(f"{self._settings.directory}/{name}", look.bytes)
         except OSError as error:
             return SourceFile(name=name, content=b"", problem=_reason(error))
         return SourceFile(name=name, content=content)
+
+
+def _content(path: str, bytes_expected: int) -> bytes:
+    """Return what is in a file, and one byte more than expected if there is."""
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        content = os.read(opened, bytes_expected + 1)
+        while len(content) <= bytes_expected and (more := os.read(opened, bytes_expected)):
+            content += more
+    finally:
+        os.close(opened)
+    return content
 
 
 def _is_resource(name: str) -> bool:
