@@ -33,12 +33,24 @@ fates = st.sampled_from(["live", "live", "live", "lost", "twice"])
 variants = st.lists(st.integers(0, 1), min_size=1, max_size=4)
 
 
+def prompt_of(path: list[int]) -> tuple[int, ...]:
+    """Return a prompt of 32 tokens per step; prompts share beginnings."""
+    return tuple(
+        token
+        for position, variant in enumerate(path)
+        for token in range(1_000 * position + variant, 1_000 * position + variant + 32)
+    )
+
+
 class ProducerMachine(RuleBasedStateMachine):
     """A producer follows an engine through everything that happens to real ones."""
 
-    @initialize(size=st.sampled_from([4, 8, 16, 32]), uses_maps=st.booleans())
-    def begin(self, size: int, *, uses_maps: bool) -> None:
-        """Start an engine and connect."""
+    @initialize(
+        size=st.sampled_from([4, 8, 16, 32]), uses_maps=st.booleans(), is_harsh=st.booleans()
+    )
+    def begin(self, size: int, *, uses_maps: bool, is_harsh: bool) -> None:
+        """Start an engine and connect; only in a harsh life are messages lost for good."""
+        self.is_harsh = is_harsh
         self.engine = NaiveEngine(size, uses_maps=uses_maps)
         self.tracker = SequenceTracker(SEQUENCE, has_replay=True)
         self.mapper = EventMapper(MAPPER)
@@ -88,12 +100,7 @@ class ProducerMachine(RuleBasedStateMachine):
         self, path: list[int], lora_id: int | None, group: int, fate: str, *, is_salted: bool
     ) -> None:
         """Serve a prompt; cached blocks are silent, others are announced in one event."""
-        tokens = tuple(
-            token
-            for position, variant in enumerate(path)
-            for token in range(1_000 * position + variant, 1_000 * position + variant + 32)
-        )
-        event = self.engine.store(tokens, lora_id, group, is_salted=is_salted)
+        event = self.engine.store(prompt_of(path), lora_id, group, is_salted=is_salted)
         if event is not None:
             self.publish(fate, event)
 
@@ -119,29 +126,31 @@ class ProducerMachine(RuleBasedStateMachine):
             events.append(self.engine.remove(name, data.draw(st.sampled_from(mediums))))
         self.publish(fate, *events)
 
-    @rule(fate=fates)
-    def clear(self, fate: str) -> None:
-        """Reset the prefix cache."""
-        self.publish(fate, self.engine.clear())
-
-    @rule()
-    def restart(self) -> None:
-        """The engine dies and comes back; replays in flight die with it."""
-        self.engine.restart()
-        self.replay = None
-        self.is_lossy = self.is_slow = False
+    @rule(kind=st.sampled_from(["clear", "restart", "reconnect"]), fate=fates)
+    def incident(self, kind: str, fate: str) -> None:
+        """The cache is reset, the engine dies and comes back, or the connection breaks."""
+        if kind == "clear":
+            self.publish(fate, self.engine.clear())
+            return
+        if kind == "restart":
+            self.engine.restart()
+            self.replay = None  # what was being replayed died with the engine
+            self.is_lossy = self.is_slow = False
         self.tracker.disconnected()
         self.follow(self.tracker.connected(self.now_ns))
 
-    @rule()
-    def reconnect(self) -> None:
-        """The connection breaks for a moment."""
-        self.tracker.disconnected()
-        self.follow(self.tracker.connected(self.now_ns))
+    @precondition(lambda self: self.is_harsh)
+    @rule(path=variants, group=st.sampled_from([0, 2]))
+    def burn(self, path: list[int], group: int) -> None:
+        """A store cannot be encoded; what stands on it later must not become a prompt's start."""
+        event = self.engine.store(prompt_of(path), None, group, is_salted=False)
+        if event is not None:
+            self.publish("burnt", event)
 
+    @precondition(lambda self: self.is_harsh)
     @rule()
-    def burn(self) -> None:
-        """A number burns; what is lost this way can never be known."""
+    def burn_clear(self) -> None:
+        """A clear cannot be encoded; what it removed can never be known."""
         self.publish("burnt", self.engine.clear())
 
     # ---------------------------------------------------------------- the way
@@ -166,6 +175,7 @@ class ProducerMachine(RuleBasedStateMachine):
             ticket, self.replay = self.replay[0], None
             self.follow(self.tracker.replay_ended(ticket, self.now_ns))
 
+    @precondition(lambda self: self.is_harsh)
     @rule()
     def wait(self) -> None:
         """Time passes; a replay may have stopped without an end."""
@@ -228,8 +238,8 @@ class ProducerMachine(RuleBasedStateMachine):
         raise AssertionError("replays never end")
 
     def held_blocks(self) -> list[tuple[int, int]]:
-        """Return the held blocks in a fixed order."""
-        return list(self.engine.blocks)
+        """Return the held blocks in a fixed order, those that go first more than once."""
+        return [*self.engine.blocks, *self.engine.leaves()[:2] * 5]
 
     def teardown(self) -> None:
         """Every life ends in agreement."""
