@@ -93,3 +93,10 @@ def test_samples_can_lie_in_one_directory() -> None:
 
     assert not state.errors
     assert len(state.objects) >= len(SAMPLES)
+
+
+def test_every_kind_has_a_sample() -> None:
+    """Nobody has to write the first object of a kind from a schema."""
+    state = load({path.name: path.read_bytes() for path in SAMPLES})
+
+    assert {key.kind for key in state.objects} == {kind.kind for kind in KINDS}
