@@ -80,6 +80,8 @@ class KeyTable:
     def __len__(self) -> int:
         return sum(map(len, self._partitions.values()))
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self._partitions.clear()
+    def detach(self) -> list[dict[int, int]]:
+        """Forget everything at once and return it, for the caller to take apart in slices."""
+        gone = list(self._partitions.values())
+        self._partitions = {}
+        return gone

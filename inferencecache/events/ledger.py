@@ -48,6 +48,7 @@ class Ledger:
         self._index_size = settings.block_size_tokens
         self._counters = counters
         self._inferred: dict[tuple[BlockGroup, int], None] = {}
+        self._gone: list[dict[int, int] | dict[int, Block]] = []
 
     # ------------------------------------------------------------------ additions
 
@@ -176,11 +177,28 @@ class Ledger:
         for engine_hash in list(group.blocks):
             self.drop(group, engine_hash, changes)
 
-    def forget_all(self) -> None:
-        """Forget every block and key without saying so; the caller clears the replica."""
-        self.keys.clear()
-        self._inferred.clear()
+    def forget_all(self, groups: Iterable[BlockGroup]) -> None:
+        """Forget every block and key without saying so; the caller clears the replica.
+
+        Freeing a million objects takes long, so they are only set aside here.
+        """
+        self._gone.extend(self.keys.detach())
+        for group in groups:
+            self._gone.append(group.blocks)
+            group.blocks = {}
+        self._inferred = {}
         self.blocks_total = 0
+
+    def reclaim(self, entries_max: int) -> bool:
+        """Free at most *entries_max* of the things set aside; True if some are left."""
+        while self._gone and entries_max > 0:
+            last = self._gone[-1]
+            for _ in range(min(entries_max, len(last))):
+                last.popitem()
+                entries_max -= 1
+            if not last:
+                self._gone.pop()
+        return bool(self._gone)
 
     def trim(self, groups: Iterable[BlockGroup], changes: Changes) -> None:
         """Withdraw the oldest blocks of the largest group while there are too many.

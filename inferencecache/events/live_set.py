@@ -52,12 +52,15 @@ def live_runs(
     left to the holder of that tier.
     """
     run: _OpenRun | None = None
-    for block in list(group.blocks.values()):
+    blocks = group.blocks
+    for block in list(blocks.values()):
         if not include_doubtful and _is_doubtful(block, settings.copies_max):
             continue
         tier = _reported_tier(block, keys)
         if run is not None and (tier is None or not run.continues_with(block, tier)):
             yield run.close()
+            if group.blocks is not blocks:
+                return  # cleared meanwhile
             run = None
             tier = _reported_tier(block, keys)
         if tier is None:

@@ -19,6 +19,7 @@ Rules of this file
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Final
 
 from inferencecache.events.adapters import AdapterNames, parse_adapter_names
 from inferencecache.events.admission import Admission, is_prefix_group
@@ -34,6 +35,8 @@ from inferencecache.events.placer import Placer, Placing
 from inferencecache.events.rank_space import RankSpace, Route, signature_of
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
+
+_RECLAIMED_PER_BATCH: Final = 8_192
 
 
 class EventMapper:
@@ -83,6 +86,7 @@ class EventMapper:
             self.counters.drop(Drop.RANKS)
             return changes.operations
         self._give_up_orphans(now_ns)
+        self.reclaim(_RECLAIMED_PER_BATCH)
         for event in batch.events:
             if isinstance(event, BlockStored):
                 self._store(rank, event, now_ns, changes)
@@ -109,6 +113,13 @@ class EventMapper:
         server's TTL; the doubt ends with the next clear.
         """
         self._rank(rank).is_doubted = True
+
+    def reclaim(self, entries_max: int) -> bool:
+        """Free part of what a clear left behind; True if there is more.
+
+        Every batch does some of it; a driver with time on its hands may do more.
+        """
+        return self._ledger.reclaim(entries_max)
 
     def expire(self, now_ns: int) -> None:
         """Drop the blocks that have waited too long for their parent."""
@@ -321,10 +332,7 @@ class EventMapper:
             for group in space.groups.values():
                 self._ledger.drop_group(group, changes)
         else:
-            self._ledger.forget_all()
-            for group in space.groups.values():
-                for block in group.blocks.values():
-                    block.holding = 0
+            self._ledger.forget_all(self._all_groups())
             changes.clear()
         self._ranks[rank] = RankSpace()
 

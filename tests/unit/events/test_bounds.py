@@ -1,6 +1,6 @@
 """Limits of what a producer remembers, and odd ends of its parts."""
 
-from engine_events import Producer, batch_of, keys, moved, removed, stored, tokens
+from engine_events import CLEARED, Producer, batch_of, keys, moved, removed, stored, tokens
 from engine_payloads import T16, batch, map_store
 from msgpack_bytes import array, binary, integers, text
 
@@ -204,3 +204,18 @@ def test_no_stores_no_blocks_of_an_unfinished_multiple() -> None:
     producer.feed(stored([1], tokens(0, 3), size=32))
 
     assert producer.held == dict.fromkeys(keys(tokens(0, 2)), T1)
+
+
+def test_clear_is_quick_and_freed_in_slices() -> None:
+    """A clear sets blocks aside; batches and idle time free them."""
+    producer = Producer()
+    producer.feed(stored(list(range(100)), tokens(0, 100)))
+    runs = producer.mapper.live_set(include_doubtful=True)
+    producer.feed(stored([500], tokens(9_000, 1)))
+    assert len(next(runs).keys) == 100
+    producer.feed(CLEARED)
+
+    assert list(runs) == []
+    assert producer.mapper.blocks_total == 0
+    assert producer.mapper.reclaim(150)
+    assert not producer.mapper.reclaim(10_000)
