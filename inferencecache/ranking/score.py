@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import repeat
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -120,4 +121,10 @@ def reaches_floor(ranked: list[RankedReplica], routing_floor_score: float) -> bo
     """
     if routing_floor_score <= 0:
         return True
-    return bool(ranked) and ranked[0].score >= round_float32((routing_floor_score,))[0]
+    return bool(ranked) and ranked[0].score >= _nearest_float32(routing_floor_score)
+
+
+@lru_cache(maxsize=64)
+def _nearest_float32(value: float) -> float:
+    """Round one number; policies use few different ones."""
+    return round_float32((value,))[0]

@@ -102,21 +102,22 @@ def _end_of_records(data: bytes, start: int) -> int:
     """Return where the records like the one at *start* end, -1 where that is not certain.
 
     If every record up to some point has the same tag and length as the first, the next one begins
-    exactly there: so counting equal bytes at equal distances is a parse.
+    exactly there: so comparing bytes at equal distances is a parse.
     """
     width = data[start + 1]
     if not 0 < width < _MORE:
         return -1
     stride = width + len(_HASHES) + 1
     tags = data[start::stride]
-    lengths = data[start + 1 :: stride]
-    records = min(_leading(tags, tags[:1]), _leading(lengths, lengths[:1]))
+    # Bytes of later fields may look like tags at this distance; then there are fewer records.
+    records = tags.count(_HASHES)
+    if tags[:records] != _HASHES * records:
+        records = len(tags) - len(tags.lstrip(_HASHES))
     stop = start + records * stride
-    return stop if stop <= len(data) else -1
-
-
-def _leading(column: bytes, value: bytes) -> int:
-    return len(column) - len(column.lstrip(value))
+    lengths = data[start + 1 : stop : stride]
+    if stop > len(data) or lengths != lengths[:1] * records:
+        return -1
+    return stop
 
 
 def _packed(data: bytes, start: int, stop: int) -> PackedHashes:

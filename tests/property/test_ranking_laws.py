@@ -31,7 +31,7 @@ ratios = st.floats(width=32) | st.floats(0, 1, width=32)
 @st.composite
 def candidates(draw: st.DrawFn) -> list[Candidate]:
     """Return candidates of distinct replicas at any depth and age."""
-    ids = draw(st.lists(replica_ids, unique=True, max_size=8))
+    ids = draw(st.lists(replica_ids, unique=True, max_size=12))
     depths = st.integers(0, 6) | st.integers(0, INT32_MAX)
     return [
         (replica_id, draw(depths), NOW - draw(ages), draw(st.integers(0, 5)), draw(depths))
@@ -42,7 +42,7 @@ def candidates(draw: st.DrawFn) -> list[Candidate]:
 @st.composite
 def rank_inputs(draw: st.DrawFn) -> RankInputs:
     """Return inputs with any statistics and knobs."""
-    ids = draw(st.lists(replica_ids, max_size=8))
+    ids = draw(st.lists(replica_ids, max_size=12))
     stats = {
         replica_id: StatsRecord(
             replica_id,
