@@ -44,6 +44,7 @@ from inferencecache.resources.settle import (
 from inferencecache.settings.resources import ResourceSettings
 
 _ACTIVE = ObjectState()
+_SLICE_BYTES = 2_048
 
 Steps = Generator[None, None, LoadState]
 
@@ -82,12 +83,17 @@ class ResourceLoader:
         Complexity: O(bytes of changed files + n log n in all objects).
         """
         readings: dict[str, FileReading] = {}
+        unpaused_bytes = 0
         for source in sorted(files, key=lambda source: source.name):
             known = before.readings.get(source.name)
             if known is not None and known.source == source:
                 readings[source.name] = known
             else:
                 readings[source.name] = yield from self._read_file(source)
+                unpaused_bytes += len(source.content)
+            if unpaused_bytes > _SLICE_BYTES:
+                unpaused_bytes = 0
+                yield
         claims = yield from claims_of(readings.values())
         duplicates = list(duplicates_among(claims))
         objects, held = yield from settle(readings, claims, before.objects)
@@ -107,7 +113,6 @@ class ResourceLoader:
 
     def _read_file(self, source: SourceFile) -> Generator[None, None, FileReading]:
         """Return what a file says."""
-        yield
         if source.problem:
             return _unreadable(
                 source, Flaw(field="", value=source.problem, allowed="a readable file")
