@@ -1,7 +1,7 @@
 """One server: the objects, the listeners and the tasks, from start to drain."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -46,6 +46,7 @@ class Server:
         settings: Everything it can be told.
         log: Where it logs.
         clock: Where it takes the time from.
+        environ: Where it finds its cluster; None means the process environment.
 
     Raises:
         ConfigError: The settings make no sense together.
@@ -58,12 +59,16 @@ class Server:
     """
 
     def __init__(
-        self, settings: ServerSettings, log: EventLog | None = None, clock: Clock | None = None
+        self,
+        settings: ServerSettings,
+        log: EventLog | None = None,
+        clock: Clock | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self._settings = settings
         self._log = log or StructuredLog()
         clock = clock or SystemClock()
-        self._security = Security(settings, clock, self._log)
+        self._security = Security(settings, clock, self._log, environ)
         policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
         index = PrefixIndex(settings.index, policies)
         self.metrics = ServerMetrics(settings.metrics, index)

@@ -1,0 +1,142 @@
+"""With client certificates, each client reaches the tenants that it is given, and no others."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from certificates import Authority, Pair, replace_file
+from controlled import SCOPE, Controlled, controlled, update
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from inferencecache.settings.resources import ResourceSettings
+from inferencecache.settings.throwaway import throwaway_server_settings
+from inferencecache.settings.tls import TlsSettings
+from inferencecache.v1alpha1 import inferencecache_pb2 as pb
+from inferencecache.v1alpha1 import inferencecache_pb2_grpc as rpc
+
+DENIED = grpc.StatusCode.PERMISSION_DENIED
+LOOKUP = pb.LookupRouteRequest(**SCOPE, block_hashes=[b"1"], block_token_counts=[64])
+EVENT = pb.CacheEvent(type=pb.CacheEvent.ALL_CLEARED, tenant_id="t1", model_id="m1", replica_id="a")
+STATE = pb.GetCacheStateRequest(tenant_id="t1", model_id="m1")
+ACCESS = """\
+apiVersion: inferencecache.io/v1alpha1
+kind: TenantAccess
+metadata: {{name: {name}, namespace: cache}}
+spec:
+  clients: ["{client}"]
+  read: [{read}]
+  write: [{write}]
+---
+"""
+GRANTS = (
+    ACCESS.format(name="engine", client="uri:spiffe://x/engine", read="", write="t1")
+    + ACCESS.format(name="gateway", client="dns:gateway.example", read="t1", write="")
+    + ACCESS.format(name="admin", client="cn:admin", read='"*"', write='"*"')
+)
+
+
+class Guarded:
+    """A server that knows its clients."""
+
+    def __init__(self, directory: Path) -> None:
+        self.authority = Authority()
+        self.resources = directory / "resources"
+        self.resources.mkdir()
+        cert_file, key_file = self.authority.server().write(directory)
+        ca_file = self.authority.write(directory / "clients.pem")
+        replace_file(self.resources / "access.yaml", GRANTS.encode())
+        self.settings = replace(
+            throwaway_server_settings(),
+            tls=TlsSettings(
+                cert_file=str(cert_file), key_file=str(key_file), client_ca_file=str(ca_file)
+            ),
+            resources=ResourceSettings(directory=str(self.resources)),
+        )
+
+    @asynccontextmanager
+    async def stub(self, control: Controlled, client: Pair) -> AsyncIterator[Any]:
+        """Connect as *client*."""
+        credentials = self.authority.channel_credentials(client)
+        async with grpc.aio.secure_channel(control.server.grpc_target, credentials) as channel:
+            yield rpc.InferenceCacheStub(channel)
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path) -> Guarded:
+    """Prepare a server."""
+    return Guarded(tmp_path)
+
+
+async def code_of(call: Any) -> grpc.StatusCode | None:  # noqa: ANN401 - any call
+    """Return the status of a call that fails, None of one that does not."""
+    try:
+        await call
+    except grpc.aio.AioRpcError as error:
+        return error.code()
+    return None
+
+
+async def test_writers_write_and_readers_read(guarded: Guarded) -> None:
+    """An engine reports and may not look; a gateway looks and may not report."""
+    engine = guarded.authority.client(uri="spiffe://x/engine")
+    gateway = guarded.authority.client(dns="gateway.example")
+    async with controlled(guarded.settings) as control:
+        async with guarded.stub(control, engine) as stub:
+            assert await code_of(stub.ReportCacheState(iter([update()]))) is None
+            assert (await stub.LookupRoute(LOOKUP)).reason_code == "NO_HINT"
+            assert await code_of(stub.GetCacheState(STATE)) is DENIED
+        async with guarded.stub(control, gateway) as stub:
+            assert (await stub.LookupRoute(LOOKUP)).reason_code == "PREFIX_MATCH"
+            assert await code_of(stub.ReportCacheState(iter([update()]))) is DENIED
+            assert await code_of(stub.PublishEvent(EVENT)) is DENIED
+            assert (await stub.LookupRoute(LOOKUP)).reason_code == "PREFIX_MATCH"
+            state = await stub.GetCacheState(STATE)
+            assert state. == 1
+        denied = "inferencecache_grpc_access_denied_total"
+        assert await control.metric(denied, method="LookupRoute") == 1
+        assert await control.metric(denied, method="ReportCacheState") == 1
+        assert await control.metric(denied, method="PublishEvent") == 1
+        assert await control.metric(denied, method="GetCacheState") == 1
+
+
+async def test_other_tenants_are_out_of_reach(guarded: Guarded) -> None:
+    """A stream that names a foreign tenant ends there; what came before stays."""
+    engine = guarded.authority.client(uri="spiffe://x/engine")
+    async with controlled(guarded.settings) as control:
+        async with guarded.stub(control, engine) as stub:
+            updates = [update("a"), update("b", tenant_id="t2"), update("c")]
+            assert await code_of(stub.ReportCacheState(iter(updates))) is DENIED
+        admin = guarded.authority.client("admin")
+        async with guarded.stub(control, admin) as stub:
+            state = await stub.GetCacheState(STATE)
+            assert state. == 1
+            other = await stub.GetCacheState(pb.GetCacheStateRequest(tenant_id="t2", model_id="m1"))
+            assert other. == 0
+
+
+async def test_an_identity_without_a_mapping_gets_nothing_but_health(guarded: Guarded) -> None:
+    """Its certificate is real, and that is all; names of another kind do not help."""
+    stranger = guarded.authority.client("spiffe://x/engine", dns="admin")
+    async with controlled(guarded.settings) as control:
+        async with guarded.stub(control, stranger) as stub:
+            assert (await stub.LookupRoute(LOOKUP)).reason_code == "NO_HINT"
+            assert await code_of(stub.ReportCacheState(iter([update()]))) is DENIED
+        credentials = guarded.authority.channel_credentials(stranger)
+        async with grpc.aio.secure_channel(control.server.grpc_target, credentials) as channel:
+            health = health_pb2_grpc.HealthStub(channel)
+            status = (await health.Check(health_pb2.HealthCheckRequest())).status
+            assert status == health_pb2.HealthCheckResponse.SERVING
+
+
+async def test_a_changed_mapping_counts_for_open_connections(guarded: Guarded) -> None:
+    """Access is looked up at each request, so taking it away needs no reconnect."""
+    gateway = guarded.authority.client(dns="gateway.example")
+    async with controlled(guarded.settings) as control, guarded.stub(control, gateway) as stub:
+        assert await code_of(stub.GetCacheState(STATE)) is None
+        (guarded.resources / "access.yaml").unlink()
+        await control.server.resources.look()
+        assert await code_of(stub.GetCacheState(STATE)) is DENIED
