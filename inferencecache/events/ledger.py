@@ -30,7 +30,7 @@ from inferencecache.events.operations import Changes, StoreRun
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 
-_OVERFLOW_SHARE = 256
+_OVERFLOW_SHARE = 1_024
 
 
 class Ledger:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inferencecache.events.blocks import Block, BlockGroup
 from inferencecache.events.chunking import TOKEN_BYTES
 from inferencecache.events.key_table import KeyTable
-from inferencecache.events.mediums import is_inferred_only, is_saturated
+from inferencecache.events.mediums import is_inferred_only, is_saturated, tier_of
 from inferencecache.events.operations import StoreRun
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
@@ -74,11 +74,12 @@ def live_runs(
 
 def _reported_tier(block: Block, keys: KeyTable) -> CacheTier | None:
     """Return the tier a block's keys are reported at; None if it has none to report."""
-    own = block.keys
-    if not own or not block.holding:
+    if not block.holding or (block.detail is not None and not block.detail.keys):
         return None
-    tier = block.tier
-    return tier if keys.tier(block.adapter_id, own[0]) == tier else None
+    tier = tier_of(block.holding)
+    if tier is CacheTier.T1:
+        return tier
+    return tier if keys.tier(block.adapter_id, block.keys[0]) == tier else None
 
 
 def _open_run(block: Block, tier: CacheTier, index_size: int) -> _OpenRun:
