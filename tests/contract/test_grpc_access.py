@@ -95,7 +95,7 @@ async def test_writers_write_and_readers_read(guarded: Guarded) -> None:
             assert await code_of(stub.PublishEvent(EVENT)) is DENIED
             assert (await stub.LookupRoute(LOOKUP)).reason_code == "PREFIX_MATCH"
             state = await stub.GetCacheState(STATE)
-            assert state. == 1
+            assert state.summary.total_prefixes == 1
         denied = "inferencecache_grpc_access_denied_total"
         assert await control.metric(denied, method="LookupRoute") == 1
         assert await control.metric(denied, method="ReportCacheState") == 1
@@ -113,9 +113,9 @@ async def test_other_tenants_are_out_of_reach(guarded: Guarded) -> None:
         admin = guarded.authority.client("admin")
         async with guarded.stub(control, admin) as stub:
             state = await stub.GetCacheState(STATE)
-            assert state. == 1
+            assert state.summary.total_prefixes == 1
             other = await stub.GetCacheState(pb.GetCacheStateRequest(tenant_id="t2", model_id="m1"))
-            assert other. == 0
+            assert other.summary.total_prefixes == 0
 
 
 async def test_an_identity_without_a_mapping_gets_nothing_but_health(guarded: Guarded) -> None:
