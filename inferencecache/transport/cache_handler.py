@@ -21,6 +21,7 @@ from inferencecache.transport.drive import Completer, drive, drive_lookup
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require
 from inferencecache.transport.read_lookup import read_route_request
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
+from inferencecache.transport.wire_update import WireUpdate, read_update
 from inferencecache.types import ReasonCode
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
@@ -88,7 +89,7 @@ class CacheHandler:
         return self._no_hint(request.model_id)
 
     async def report_cache_state(
-        self, request_iterator: AsyncIterable[pb.CacheStateUpdate | None], context: Context
+        self, request_iterator: AsyncIterable[WireUpdate | None], context: Context
     ) -> pb.Ack:
         """Apply each update of the stream before the next is read."""
         async for message in request_iterator:
@@ -146,8 +147,11 @@ class CacheHandler:
         """Wait until every update that has begun is applied."""
         await self._completer.finish()
 
-    async def _apply(self, message: pb.CacheStateUpdate) -> None:
+    async def _apply(self, message: WireUpdate) -> None:
         update = await drive(update_steps(message, self._slice_entries))
+        if update is None:
+            self._observer.message_unparsable("ReportCacheState")
+            return
         await self._completer.run(self._plane.report_slices(update))
         self._observer.update_received(update.entries)
 
@@ -170,5 +174,5 @@ def cache_rpc_handlers(handler: CacheHandler, boundary: Boundary) -> dict[str, R
         handler,
         boundary,
         unguarded={"LookupRoute"},
-        readers={"LookupRoute": read_route_request},
+        readers={"LookupRoute": read_route_request, "ReportCacheState": read_update},
     )

@@ -1,22 +1,50 @@
 """CacheStateUpdate to the index's builder.
 
-Real producers send one entry per block, so the loop over entries is hot. Consecutive plain entries
-of one tier and adapter are handed on together; each entry costs its attribute reads and little
-else.
+Real producers send one entry per block, so the loop over entries is hot. Such an entry is its hash
+and a tail that says the rest; hashes all differ, tails hardly do::
+
+    0a 08 <hash> 10 80 04 28 01       prefix_hash, then token_count 512, tier T1
+                 ^^^^^^^^^^^^^^
+Theory of operation: entries of one length and one head, the first two bytes, are cut into hash and
+tail all at once. What a tail means is looked up, and parsed once. A tail may hold anything that the
+library itself would write after a hash, for then reading head and tail apart gives what reading
+them together does. An entry of any other shape, a chain above all, is parsed by the library.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from struct import Struct
+from typing import Final
+
+from google.protobuf.message import DecodeError
 
 from inferencecache.clock import NS_PER_US
 from inferencecache.index import StateUpdate
+from inferencecache.transport.wire_update import WireUpdate, read_update
 from inferencecache.types import StatsReport
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
-UpdateSteps = Generator[None, None, StateUpdate]
-"""Yields to give the event loop back; returns the update."""
+UpdateSteps = Generator[None, None, StateUpdate | None]
+"""Yields to give the event loop back; returns the update, None where an entry does not parse."""
+
+Kind = tuple[int, str]
+"""Tier as on the wire, and adapter."""
+
+_HASH_TAG: Final = pb.PrefixEntry.DESCRIPTOR.fields_by_name["prefix_hash"].number << 3 | 2
+_HEAD_BYTES: Final = 2
+_WIDTH_MAX: Final = 127
+"""Longest hash whose length takes one byte."""
+
+_TAILS_MAX: Final = 16_384
+"""Tails remembered: a prompt of a quarter million tokens in blocks of 16 has as many."""
+
+_TAIL_BYTES_MAX: Final = 64
+"""Longest tail worth remembering; it bounds what a peer can make us remember."""
 
 
-def update_steps(message: pb.CacheStateUpdate, slice_entries: int) -> UpdateSteps:
+def update_steps(message: WireUpdate, slice_entries: int) -> UpdateSteps:
     """Read *message* in slices.
 
     Args:
@@ -34,60 +62,135 @@ def update_steps(message: pb.CacheStateUpdate, slice_entries: int) -> UpdateStep
     if message.HasField("stats"):
         update.stats = _stats_report(message.stats)
     prefixes = message.prefixes
-    total = len(prefixes)
-    if total <= slice_entries:
-        _add_entries(update, prefixes)
-        return update
-    for start in range(0, total, slice_entries):
-        if start:
-            yield
-        _add_entries(update, prefixes[start : start + slice_entries])
+    try:
+        for start in range(0, len(prefixes), slice_entries):
+            if start:
+                yield
+            batch = _Batch(update)
+            for _, alike in groupby(prefixes[start : start + slice_entries], len):
+                _add_entries(batch, list(alike))
+            batch.close()
+    except DecodeError:
+        return None
     return update
 
 
-def state_update(message: pb.CacheStateUpdate) -> StateUpdate:
-    """Return *message* read whole."""
+def state_update(data: bytes) -> StateUpdate | None:
+    """Return a serialised CacheStateUpdate read whole, None where it does not parse."""
+    message = read_update(data)
+    if message is None:
+        return None
     steps = update_steps(message, max(len(message.prefixes), 1))
     try:
         next(steps)
     except StopIteration as finished:
-        update: StateUpdate = finished.value
+        update: StateUpdate | None = finished.value
         return update
     raise AssertionError("one slice takes all entries")
 
 
-def _add_entries(update: StateUpdate, entries: Iterable[pb.PrefixEntry]) -> None:
-    """Add *entries* in order, runs of plain ones at once."""
-    hashes: list[bytes] = []
-    counts: list[int] = []
-    tier, adapter_id = 0, ""
-    for entry in entries:
+class _Batch:
+    """Hands plain entries that follow one another and are of one kind to an update together."""
+
+    __slots__ = ("_counts", "_hashes", "_kind", "_update")
+
+    def __init__(self, update: StateUpdate) -> None:
+        self._update = update
+        self._kind: Kind = (0, "")
+        self._hashes: list[bytes] = []
+        self._counts: list[int] = []
+
+    def add(self, hashes: Sequence[bytes], counts: Sequence[int], kind: Kind) -> None:
+        """Add plain entries of one kind."""
+        if kind != self._kind:
+            self.close()
+            self._kind = kind
+        self._hashes += hashes
+        self._counts += counts
+
+    def add_chain(self, entry: pb.PrefixEntry) -> None:
+        """Add a chain."""
+        self.close()
+        self._update.add_chain(
+            entry.block_hashes[:],
+            entry.block_token_counts[:],
+            tier=entry.tier,
+            adapter_id=entry.adapter_id,
+            prefix_hash=entry.prefix_hash,
+            token_count=entry.token_count,
+        )
+
+    def close(self) -> None:
+        """Hand on what is left."""
+        if self._hashes:
+            self._update.add_prefixes(self._hashes, self._counts, *self._kind)
+            self._hashes, self._counts = [], []
+
+
+def _add_entries(batch: _Batch, entries: list[bytes]) -> None:
+    """Add entries of one length in order."""
+    size, head = len(entries[0]), entries[0][:_HEAD_BYTES]
+    joined = b"".join(entries)
+    if not _has_hash(head, size) or not _begin_alike(joined, size, head):
+        _add_any(batch, entries)
+        return
+    width = head[1]
+    tail_bytes = size - _HEAD_BYTES - width
+    hashes, tails = zip(*_splitter(width, tail_bytes).iter_unpack(joined), strict=True)
+    meanings = [None] if tail_bytes > _TAIL_BYTES_MAX else list(map(_meaning, tails))
+    if None in meanings:
+        _add_any(batch, entries)
+        return
+    at = 0
+    for kind, alike in groupby(filter(None, meanings), itemgetter(0)):
+        counts = [count for _, count in alike]
+        batch.add(hashes[at : at + len(counts)], counts, kind)
+        at += len(counts)
+
+
+def _has_hash(head: bytes, size: int) -> bool:
+    """Tell whether an entry of *size* bytes begins with a whole hash."""
+    if size <= _HEAD_BYTES or head[0] != _HASH_TAG:
+        return False
+    return 0 < head[1] <= min(_WIDTH_MAX, size - _HEAD_BYTES)
+
+
+def _begin_alike(joined: bytes, size: int, head: bytes) -> bool:
+    """Tell whether each of the entries of *size* bytes begins with *head*."""
+    entries = len(joined) // size
+    return joined[::size] == head[:1] * entries and joined[1::size] == head[1:] * entries
+
+
+@lru_cache(maxsize=256)
+def _splitter(width: int, tail_bytes: int) -> Struct:
+    return Struct(f"{_HEAD_BYTES}x{width}s{tail_bytes}s")
+
+
+@lru_cache(maxsize=_TAILS_MAX)
+def _meaning(tail: bytes) -> tuple[Kind, int] | None:
+    """Return what *tail* says of the hash before it, None if it says more than that.
+
+    Raises:
+        DecodeError: It does not parse.
+    """
+    entry = pb.PrefixEntry.FromString(tail)
+    if entry.prefix_hash or entry.block_hashes or entry.block_token_counts:
+        return None
+    # A field given twice, or given as empty, would override what came before it; the library
+    # writes neither.
+    if entry.SerializeToString(deterministic=True) != tail:
+        return None
+    return (entry.tier, entry.adapter_id), entry.token_count
+
+
+def _add_any(batch: _Batch, entries: list[bytes]) -> None:
+    """Add entries of any shape in order."""
+    for data in entries:
+        entry = pb.PrefixEntry.FromString(data)
         if entry.block_hashes or entry.block_token_counts:
-            if hashes:
-                update.add_prefixes(hashes, counts, tier, adapter_id)
-                hashes, counts = [], []
-            _add_chain(update, entry)
-            continue
-        if entry.tier != tier or entry.adapter_id != adapter_id:
-            if hashes:
-                update.add_prefixes(hashes, counts, tier, adapter_id)
-                hashes, counts = [], []
-            tier, adapter_id = entry.tier, entry.adapter_id
-        hashes.append(entry.prefix_hash)
-        counts.append(entry.token_count)
-    if hashes:
-        update.add_prefixes(hashes, counts, tier, adapter_id)
-
-
-def _add_chain(update: StateUpdate, entry: pb.PrefixEntry) -> None:
-    update.add_chain(
-        entry.block_hashes[:],
-        entry.block_token_counts[:],
-        tier=entry.tier,
-        adapter_id=entry.adapter_id,
-        prefix_hash=entry.prefix_hash,
-        token_count=entry.token_count,
-    )
+            batch.add_chain(entry)
+        else:
+            batch.add((entry.prefix_hash,), (entry.token_count,), (entry.tier, entry.adapter_id))
 
 
 def _stats_report(message: pb.ReplicaStats) -> StatsReport:

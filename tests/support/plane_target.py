@@ -9,6 +9,7 @@ from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.lookup import LookupSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.transport import convert
+from inferencecache.transport.read_lookup import read_route_request
 from inferencecache.v1alpha1 import inferencecache_pb2 as wire
 
 HTTP_STORED = 204
@@ -48,7 +49,9 @@ class PlaneTarget:
 
     def report(self, update: wire.CacheStateUpdate) -> None:
         """Apply one message of a report stream."""
-        self.plane.report(convert.state_update(update))
+        parsed = convert.state_update(update.SerializeToString())
+        assert parsed is not None
+        self.plane.report(parsed)
 
     def publish(self, event: wire.CacheEvent) -> None:
         """Apply an event, unless its type is one the index never sees."""
@@ -71,7 +74,9 @@ class PlaneTarget:
 
     def look_up(self, request: wire.LookupRouteRequest) -> wire.LookupRouteResponse:
         """Answer a lookup."""
-        answer = self.plane.lookup_route(convert.route_request(request))
+        question = read_route_request(request.SerializeToString())
+        assert question is not None
+        answer = self.plane.lookup_route(question)
         return convert.route_response(answer)
 
     def cache_state(self, request: wire.GetCacheStateRequest) -> wire.GetCacheStateResponse:
