@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from signal import SIGKILL
@@ -70,11 +70,15 @@ class ServerProcess:
         return line
 
 
-async def spawn(*arguments: str, directory: str) -> ServerProcess:
+async def spawn(
+    *arguments: str, directory: str, environ: Mapping[str, str] | None = None
+) -> ServerProcess:
     """Start ``inferencecache serve`` with *arguments* in *directory*."""
     package_home = str(Path(inferencecache.__file__).parents[1])
-    environ = {
-        name: value for name, value in os.environ.items() if not name.startswith("INFERENCECACHE_")
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("INFERENCECACHE_", "KUBERNETES_"))
     }
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -85,7 +89,7 @@ async def spawn(*arguments: str, directory: str) -> ServerProcess:
         stderr=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         cwd=directory,
-        env={**environ, "PYTHONPATH": package_home},
+        env={**inherited, **(environ or {}), "PYTHONPATH": package_home},
     )
     return ServerProcess(process)
 
