@@ -236,9 +236,8 @@ class _Builder:
             )
         self._check_depth(anchored.height, event)
         self._count(anchored.nodes, event)
-        if self._stack:
-            above = self._stack[-1]
-            above.height = max(above.height, anchored.height + 1)
+        above = self._stack[-1]  # what it stands for is above, so something is open
+        above.height = max(above.height, anchored.height + 1)
         self._put(anchored.value)
 
     def _put(self, value: object) -> None:
@@ -280,8 +279,8 @@ class _Builder:
         for opened in self._stack:
             if isinstance(opened.members, list):
                 path = joined(path, len(opened.members))
-            elif opened.key is not None:
-                path = joined(path, opened.key)
+            else:
+                path = joined(path, opened.key or "")
         self._flaws.append(Flaw(field=path, value=value, allowed=allowed, line=_line(event)))
 
 

@@ -1,8 +1,10 @@
 """A later kind adds models and a description; the rest follows."""
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import pytest
+from msgspec import Meta
 from resource_texts import load, names
 
 from inferencecache.resources import (
@@ -17,6 +19,7 @@ from inferencecache.resources import (
     product_kinds,
 )
 from inferencecache.resources.crd import crd_of, json_schema_of
+from inferencecache.resources.schema import schema_of
 from inferencecache.resources.status import DirectoryStatus, objects_by_kind, status_of
 
 
@@ -24,7 +27,7 @@ class ProviderSpec(ResourceModel, frozen=True, kw_only=True):
     """Names where models are served."""
 
     url: str | None = None
-    models: list[str] | None = None
+    models: Annotated[list[str], Meta(min_length=1, max_length=2)] | None = None
 
 
 class ProviderStatus(ResourceModel, frozen=True, kw_only=True):
@@ -86,7 +89,33 @@ def test_elements_of_lists_are_checked() -> None:
 
     assert (error.field, error.allowed) == ("spec.models[1]", "a text")
     members = crd_of(PROVIDER)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
-    assert members["spec"]["properties"]["models"]["items"] == {"type": "string"}
+    assert members["spec"]["properties"]["models"] == {
+        "type": "array",
+        "items": {"type": "string"},
+        "minItems": 1,
+        "maxItems": 2,
+    }
+
+
+@pytest.mark.parametrize("models", ["[]", "[a, b, c]"])
+def test_lists_have_lengths(models: str) -> None:
+    """Too short and too long are told alike."""
+    (error,) = load({"a.yaml": provider(f"spec: {{models: {models}}}")}, kinds=KINDS).errors
+
+    assert (error.field, error.value) == ("spec.models", "a list")
+    assert error.allowed == "a list, not empty, at most 2 elements"
+
+
+def test_a_type_without_a_schema_is_refused() -> None:
+    """Whoever adds such a member learns it from the first test."""
+
+    class Odd(ResourceModel, frozen=True, kw_only=True):
+        """Holds bytes."""
+
+        data: bytes
+
+    with pytest.raises(TypeError, match="cannot hold"):
+        schema_of(Odd)
 
 
 def test_names_are_taken_once() -> None:

@@ -232,3 +232,22 @@ def test_reading_gives_way_often() -> None:
     loader = ResourceLoader(product_kinds(), ResourceSettings())
 
     assert sum(1 for _ in loader.load_slices(files, LoadState())) > 40
+
+
+def test_an_item_that_is_no_object_is_wrong() -> None:
+    """The error counts items from one."""
+    (error,) = load({"a.yaml": "apiVersion: v1\nkind: List\nitems: [7]\n"}).errors
+
+    assert str(error) == (
+        "a.yaml, document 1, item 1: found 7, expected an object with apiVersion and kind"
+    )
+
+
+def test_long_lists_and_many_objects_give_way_too() -> None:
+    """No document is too long for it."""
+    item = "- {apiVersion: inferencecache.io/v1alpha1, kind: CachePolicy, metadata: {name: p%d}}\n"
+    text = "apiVersion: v1\nkind: List\nitems:\n" + "".join(item % n for n in range(600))
+    files = [SourceFile(name="a.yaml", content=text.encode())]
+    steps = ResourceLoader(product_kinds(), ResourceSettings()).load_slices(files, LoadState())
+
+    assert sum(1 for _ in steps) > 50
