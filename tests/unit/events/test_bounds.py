@@ -219,3 +219,22 @@ def test_clear_is_quick_and_freed_in_slices() -> None:
     assert producer.mapper.blocks_total == 0
     assert producer.mapper.reclaim(150)
     assert not producer.mapper.reclaim(10_000)
+
+
+def test_unreadable_extra_keys_cost_their_event() -> None:
+    """Bytes that msgpack has no meaning for inside a field are that event's fault."""
+    bad = map_store([1], T16, extra_keys=array([b"\xd6\xff\x00\x00\x00"]))
+    read = decode_batch(batch(bad, map_store([2], T16)), DecodeSettings())
+
+    assert len(read.events) + sum(read.faults.values()) == 2
+
+
+def test_host_store_in_an_unknown_medium_is_counted_each_time() -> None:
+    """A medium nobody knows is T2 and stays visible in the counters."""
+    producer = Producer()
+    producer.feed(stored([1], ONE))
+    for number in (2, 3):
+        producer.feed(stored([number], tokens(16 * number, 1), parent=1, medium="NVME"))
+
+    assert producer.mapper.counters.unknown_mediums == 2
+    assert sorted(producer.held.values()) == [T1, T2, T2]
