@@ -1,0 +1,19 @@
+"""Decisions from Pick to their end: what was reported, and what each destination has in flight."""
+
+from inferencecache.picker.decisions.decision import Decision, DecisionFacts, Ending
+from inferencecache.picker.decisions.in_flight import InFlight
+from inferencecache.picker.decisions.reports import AbortReport, FinalTokenReport, FirstTokenReport
+from inferencecache.picker.decisions.table import DecisionListener, DecisionTable, IgnoreDecisions
+
+__all__ = [
+    "AbortReport",
+    "Decision",
+    "DecisionFacts",
+    "DecisionListener",
+    "DecisionTable",
+    "Ending",
+    "FinalTokenReport",
+    "FirstTokenReport",
+    "IgnoreDecisions",
+    "InFlight",
+]

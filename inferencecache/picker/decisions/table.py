@@ -1,0 +1,183 @@
+"""All decisions of one server, from Pick until nobody can say anything about them any more.
+
+Rules of this file: a request is in flight from its Pick to its one ending, whichever comes first of
+the final report, an Abort and the end of its time; the first report of each kind counts, later ones
+change nothing; a decision whose body is being pulled does not expire.
+"""
+
+from collections import OrderedDict
+from typing import Protocol
+
+from inferencecache.picker.bodies import Body, BodyState, BodyStore, NewId
+from inferencecache.picker.bodies.deadlines import Deadlines
+from inferencecache.picker.bodies.ids import fresh_id
+from inferencecache.picker.decisions.decision import Decision, DecisionFacts, Ending
+from inferencecache.picker.decisions.in_flight import InFlight
+from inferencecache.picker.decisions.reports import AbortReport, FinalTokenReport, FirstTokenReport
+from inferencecache.picker.faults import UnknownIdError
+from inferencecache.settings.picker import PickerSettings
+
+
+class DecisionListener(Protocol):
+    """Told how decisions go on; each is told exactly one ending."""
+
+    def first_token(self, decision: Decision, report: FirstTokenReport) -> None:
+        """Learn from the first report of a first token."""
+        ...
+
+    def ended(
+        self, decision: Decision, ending: Ending, report: FinalTokenReport | AbortReport | None
+    ) -> None:
+        """Learn that nothing more will come.
+
+        Args:
+            decision: Which one.
+            ending: How it ended.
+            report: What the caller said at the end; None where nobody did.
+        """
+        ...
+
+
+class IgnoreDecisions:
+    """A listener that learns nothing."""
+
+    def first_token(self, decision: Decision, report: FirstTokenReport) -> None:
+        """Take no note."""
+
+    def ended(
+        self, decision: Decision, ending: Ending, report: FinalTokenReport | AbortReport | None
+    ) -> None:
+        """Take no note."""
+
+
+class DecisionTable:
+    """Keeps decisions by response_id.
+
+    Args:
+        settings: How many, and for how long.
+        bodies: Where their bodies are kept.
+        new_id: Draws ids.
+        listener: Told about first tokens and endings.
+
+    Attributes:
+        in_flight: Requests in flight by destination.
+    """
+
+    def __init__(
+        self,
+        settings: PickerSettings,
+        bodies: BodyStore,
+        new_id: NewId,
+        listener: DecisionListener | None = None,
+    ) -> None:
+        self._settings = settings
+        self._bodies = bodies
+        self._new_id = new_id
+        self._listener = listener or IgnoreDecisions()
+        self._decisions: OrderedDict[int, Decision] = OrderedDict()
+        self._deadlines = Deadlines()
+        self.in_flight = InFlight()
+
+    def __len__(self) -> int:
+        """Return how many decisions are remembered."""
+        return len(self._decisions)
+
+    def add(self, facts: DecisionFacts, body: Body, now_ns: int) -> Decision:
+        """Remember a decision about a picked body; at the cap the oldest one is forgotten."""
+        self.expire(now_ns)
+        if len(self._decisions) >= self._settings.decisions_max:
+            oldest = self._decisions[next(iter(self._decisions))]
+            self._forget(oldest)
+            self._end(oldest, Ending.EVICTED)
+        decision = Decision(fresh_id(self._new_id, self._decisions), facts, body)
+        self._decisions[decision.response_id] = decision
+        self._deadlines.set(decision.response_id, now_ns + self._settings.decision_ttl_ns)
+        self.in_flight.begin(facts.destination)
+        return decision
+
+    def pull(self, response_id: int, now_ns: int) -> Body:
+        """Hand out the body of a decision, once.
+
+        Raises:
+            UnknownIdError: There is no such decision, or its body was given out or is gone.
+        """
+        decision = self._find(response_id, now_ns)
+        if decision is None:
+            raise UnknownIdError("response_id")
+        self._bodies.pull(decision.body, now_ns)
+        return decision.body
+
+    def first_token(self, response_id: int, report: FirstTokenReport, now_ns: int) -> bool:
+        """Note that the destination has begun to answer.
+
+        Returns:
+            Whether this was the first to say so about a decision that is known.
+        """
+        decision = self._find(response_id, now_ns)
+        if decision is None or decision.has_first_token:
+            return False
+        decision.has_first_token = True
+        if decision.ending is None:
+            self._deadlines.set(response_id, now_ns + self._settings.decision_ttl_ns)
+        self._listener.first_token(decision, report)
+        return True
+
+    def final_token(self, response_id: int, report: FinalTokenReport, now_ns: int) -> bool:
+        """Note that the answer is complete.
+
+        Returns:
+            Whether this was the first to say so about a decision that is known.
+        """
+        decision = self._find(response_id, now_ns)
+        if decision is None or decision.ending is not None:
+            return False
+        self._deadlines.set(response_id, now_ns + self._settings.ended_ttl_ns)
+        self._end(decision, Ending.FINISHED, report)
+        return True
+
+    def abort(self, response_id: int, report: AbortReport, now_ns: int) -> bool:
+        """Forget a decision and let its body go.
+
+        Returns:
+            Whether there was anything left: a request in flight, or a body.
+        """
+        decision = self._find(response_id, now_ns)
+        if decision is None:
+            return False
+        self._forget(decision)
+        had_body = self._bodies.release(decision.body)
+        return self._end(decision, Ending.ABORTED, report) or had_body
+
+    def expire(self, now_ns: int) -> None:
+        """End what has heard nothing for too long."""
+        for response_id in self._deadlines.due(now_ns):
+            decision = self._decisions[response_id]
+            if decision.body.state is BodyState.PULLED:
+                self._deadlines.set(response_id, now_ns + self._settings.decision_ttl_ns)
+                continue
+            self._forget(decision)
+            self._end(decision, Ending.EXPIRED)
+
+    def _find(self, response_id: int, now_ns: int) -> Decision | None:
+        self.expire(now_ns)
+        return self._decisions.get(response_id)
+
+    def _forget(self, decision: Decision) -> None:
+        del self._decisions[decision.response_id]
+        self._deadlines.drop(decision.response_id)
+
+    def _end(
+        self,
+        decision: Decision,
+        ending: Ending,
+        report: FinalTokenReport | AbortReport | None = None,
+    ) -> bool:
+        """End *decision* unless it has ended; bodies that nobody pulls any more go with it."""
+        if ending is not Ending.FINISHED and decision.body.state is BodyState.PICKED:
+            self._bodies.release(decision.body)
+        if decision.ending is not None:
+            return False
+        decision.ending = ending
+        self.in_flight.end(decision.facts.destination)
+        self._listener.ended(decision, ending, report)
+        return True

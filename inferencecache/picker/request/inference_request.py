@@ -1,0 +1,68 @@
+"""What a body says, as far as routing cares."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inferencecache.picker.bodies import Span
+
+
+class Api(StrEnum):
+    """The API a body is meant for, told by its shape alone: there is no path to go by."""
+
+    CHAT_COMPLETIONS = "chat_completions"
+    ANTHROPIC_MESSAGES = "anthropic_messages"
+    COMPLETIONS = "completions"
+    RESPONSES = "responses"
+    EMBEDDINGS = "embeddings"
+    RERANK = "rerank"
+    SCORE = "score"
+    AMBIGUOUS_INPUT = "ambiguous_input"
+    """An ``input`` that could be meant for several."""
+    UNKNOWN = "unknown"
+    """A model and nothing else that is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affinity:
+    """Texts by which a client ties requests together; empty where it gives none.
+
+    Attributes:
+        prompt_cache_key: As in the body.
+        user: As in the body.
+        safety_identifier: As in the body.
+        session_id: As in the body.
+        conversation: The id, given plainly or as an object.
+        previous_response_id: As in the body.
+        cache_salt: Keeps requests with another salt, or none, out of a shared cache.
+    """
+
+    prompt_cache_key: str = ""
+    user: str = ""
+    safety_identifier: str = ""
+    session_id: str = ""
+    conversation: str = ""
+    previous_response_id: str = ""
+    cache_salt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferenceRequest:
+    """A parsed body.
+
+    Attributes:
+        api: What it is meant for.
+        model: Its model; of several ``model`` keys the last, as parsers read them.
+        model_names: Every value of a top-level ``model``, in order.
+        model_spans: Where they stand, quotes included.
+        is_stream: Whether the answer is to come in pieces.
+        output_tokens_max: Limit of the answer, None where none is given.
+        affinity: Texts that tie requests together.
+    """
+
+    api: Api
+    model: str
+    model_names: tuple[str, ...]
+    model_spans: tuple[Span, ...]
+    is_stream: bool = False
+    output_tokens_max: int | None = None
+    affinity: Affinity = Affinity()

@@ -1,0 +1,67 @@
+"""Where the top-level ``model`` values of a document stand.
+
+Rules of this file: the document is valid JSON and an object. In valid JSON a quote, the word and a
+quote, followed by a colon, are a key unless a backslash stands before the first quote: inside a
+string every quote has one, and where the first quote ends a string no word can follow.
+
+Theory of operation: almost always there is one such key, and that is it. Else a mark takes the
+place of each in a copy, and the open brackets at each mark are counted.
+"""
+
+import re
+from typing import Final
+
+from inferencecache.picker.bodies import Span
+from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
+from inferencecache.picker.request.structure import MARK, depths_of_marks
+
+_SPACE: Final = rb"[ \t\n\r]*"
+# What must not stand before a key is looked for behind its first bytes: the search then runs at
+# the speed of memory.
+_PLAIN_KEY: Final = re.compile(rb'"model"(?<!\\"model")' + _SPACE + b":" + _SPACE)
+_ANY_KEY: Final = re.compile(
+    rb'"(?<!\\")(?:m|\\u006[dD])(?:o|\\u006[fF])(?:d|\\u0064)(?:e|\\u0065)(?:l|\\u006[cC])"'
+    + _SPACE
+    + b":"
+    + _SPACE
+)
+_ESCAPED_LETTER: Final = rb"\u006"
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_SPANS_MAX: Final = 16
+"""More ``model`` keys than this are no mistake, and each would be written anew."""
+
+
+def model_spans(data: bytes) -> list[Span]:
+    """Return the spans of all top-level ``model`` values, quotes included.
+
+    Args:
+        data: A valid JSON object with at least one of them.
+
+    Raises:
+        BadBodyError: One is not a string, or there are too many.
+    """
+    pattern = _ANY_KEY if _ESCAPED_LETTER in data else _PLAIN_KEY
+    keys = pattern.finditer(data)
+    first = next(keys)
+    if next(keys, None) is None:
+        return [_value_span(data, first.end())]
+    depths = depths_of_marks(pattern.sub(MARK, data))
+    spans: list[Span] = []
+    for key, depth in zip(pattern.finditer(data), depths, strict=True):
+        if depth == 1:
+            spans.append(_value_span(data, key.end()))
+            if len(spans) > _SPANS_MAX:
+                raise BadBodyError(BodyFlaw.MODEL_TOO_OFTEN, key.start())
+    return spans
+
+
+def key_count(data: bytes) -> int:
+    """Return how often the key, or anything like it, occurs at any depth."""
+    return data.count(b'"model"') + data.count(_ESCAPED_LETTER)
+
+
+def _value_span(data: bytes, start: int) -> Span:
+    match = _STRING.match(data, start)
+    if match is None:
+        raise BadBodyError(BodyFlaw.MODEL_NOT_TEXT, start)
+    return Span(start, match.end())

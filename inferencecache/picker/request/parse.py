@@ -1,0 +1,131 @@
+"""From the bytes of a body to what routing needs of it."""
+
+import codecs
+from typing import Final
+
+import msgspec
+
+from inferencecache.picker.bodies import Span
+from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
+from inferencecache.picker.request.envelope import ABSENT, Envelope, read_envelope, read_value
+from inferencecache.picker.request.inference_request import Affinity, Api, InferenceRequest
+from inferencecache.picker.request.model_spans import key_count, model_spans
+from inferencecache.picker.request.shape import api_of
+from inferencecache.picker.request.structure import is_deeper_than, is_utf8, long_number
+from inferencecache.settings.picker import PickerParseSettings
+
+_KEYS_QUICK: Final = 1_000
+"""Finding the level of this many ``model`` keys takes a few milliseconds."""
+
+_AFFINITY_BYTES_MAX: Final = 1_024
+
+
+def is_laborious(data: bytes, settings: PickerParseSettings) -> bool:
+    """Return whether reading *data* could take longer than others should wait."""
+    return len(data) > settings.inline_bytes_max or key_count(data) > _KEYS_QUICK
+
+
+def parse_body(data: bytes, settings: PickerParseSettings) -> InferenceRequest:
+    """Read a body.
+
+    Args:
+        data: All of it; a byte order mark in front is allowed.
+        settings: What is too deep or too long.
+
+    Returns:
+        What it says; spans count from the first byte of *data*.
+
+    Raises:
+        BadBodyError: It is no inference request.
+    """
+    mark = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    text = data[mark:] if mark else data
+    _check_text(text, settings)
+    envelope = read_envelope(text)
+    _check_numbers(text, settings)
+    if envelope.model is ABSENT:
+        raise BadBodyError(BodyFlaw.MODEL_MISSING)
+    spans = model_spans(text)
+    names = tuple(_model_name(text, span, settings) for span in spans)
+    return InferenceRequest(
+        api=_allowed_api(envelope, settings),
+        model=names[-1],
+        model_names=names,
+        model_spans=tuple(Span(start + mark, end + mark) for start, end in spans),
+        is_stream=read_value(envelope.stream, bool) or False,
+        output_tokens_max=_output_tokens_max(envelope),
+        affinity=_affinity(envelope),
+    )
+
+
+def _check_text(text: bytes, settings: PickerParseSettings) -> None:
+    if not text:
+        raise BadBodyError(BodyFlaw.EMPTY)
+    if not is_utf8(text):
+        raise BadBodyError(BodyFlaw.NOT_UTF8)
+    if is_deeper_than(text, settings.depth_max):
+        raise BadBodyError(BodyFlaw.TOO_DEEP)
+
+
+def _check_numbers(text: bytes, settings: PickerParseSettings) -> None:
+    at_byte = long_number(text, settings.digits_max)
+    if at_byte is not None:
+        raise BadBodyError(BodyFlaw.NUMBER_TOO_LONG, at_byte)
+
+
+def _model_name(text: bytes, span: Span, settings: PickerParseSettings) -> str:
+    try:
+        name = msgspec.json.decode(text[span.start : span.end], type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise BadBodyError(BodyFlaw.MODEL_NOT_TEXT, span.start) from None
+    if not name:
+        raise BadBodyError(BodyFlaw.MODEL_EMPTY, span.start)
+    if len(name.encode()) > settings.model_bytes_max:
+        raise BadBodyError(BodyFlaw.MODEL_TOO_LONG, span.start)
+    return name
+
+
+def _allowed_api(envelope: Envelope, settings: PickerParseSettings) -> Api:
+    api = api_of(envelope)
+    if api is Api.UNKNOWN and not settings.allow_unknown_shape:
+        raise BadBodyError(BodyFlaw.UNKNOWN_SHAPE)
+    return api
+
+
+def _output_tokens_max(envelope: Envelope) -> int | None:
+    given = (envelope.max_completion_tokens, envelope.max_output_tokens, envelope.max_tokens)
+    for raw in given:
+        limit = read_value(raw, int) if raw is not ABSENT else None
+        if limit is not None and limit > 0:
+            return limit
+    return None
+
+
+def _affinity(envelope: Envelope) -> Affinity:
+    return Affinity(
+        prompt_cache_key=_short_text(envelope.prompt_cache_key),
+        user=_short_text(envelope.user),
+        safety_identifier=_short_text(envelope.safety_identifier),
+        session_id=_short_text(envelope.session_id),
+        conversation=_conversation(envelope.conversation),
+        previous_response_id=_short_text(envelope.previous_response_id),
+        cache_salt=_short_text(envelope.cache_salt),
+    )
+
+
+def _short_text(raw: msgspec.Raw) -> str:
+    """Return a text, or nothing where there is none or it is too long to be an identifier."""
+    if raw is ABSENT or memoryview(raw).nbytes > _AFFINITY_BYTES_MAX:
+        return ""
+    return read_value(raw, str) or ""
+
+
+class _Conversation(msgspec.Struct):
+    id: str
+
+
+def _conversation(raw: msgspec.Raw) -> str:
+    if raw is ABSENT or memoryview(raw).nbytes > _AFFINITY_BYTES_MAX:
+        return ""
+    conversation = read_value(raw, _Conversation)
+    return conversation.id if conversation is not None else _short_text(raw)

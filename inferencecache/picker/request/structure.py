@@ -1,0 +1,158 @@
+"""Brackets, digits and text of a JSON document, without building any of its values.
+
+Rules of this file: linear time whatever the input; memory for one block, not for the document.
+
+Theory of operation: only strings can hold backslashes. Take out escaped backslashes, then escaped
+quotes, and each quote left begins or ends a string; delete everything but quotes and brackets, and
+every other part between quotes stands outside strings. All of that are single calls that run at the
+speed of memory. Two adjacent quotes change nothing for what stands around them and go first.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_BLOCK_BYTES: Final = 1_048_576
+_BACKSLASH: Final = 0x5C
+_TO_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
+MARK: Final = b"\x01"
+"""A byte that no JSON document holds; one that was put in outside strings stays where it is."""
+
+_NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b'"[]{}' + MARK)
+_RUNS: Final = re.compile(rb"\[+|\]+")
+_OPEN: Final = ord("[")
+_WORTH_PEELING: Final = 0.9
+_DIGITS: Final = re.compile(rb"[0-9]*")
+_DIGIT_BYTES: Final = frozenset(b"0123456789")
+
+
+def brackets_outside(data: bytes) -> Iterator[bytes]:
+    """Yield the brackets and marks outside strings, all brackets as square ones, block by block.
+
+    Args:
+        data: A JSON document.
+    """
+    is_inside = False
+    start, end = 0, len(data)
+    while start < end:
+        stop = _block_end(data, start, end)
+        marks = _without_escapes(data[start:stop]).translate(_TO_SQUARE, _NO_MARKS)
+        parts = marks.replace(b'""', b"").split(b'"')
+        yield b"".join(parts[int(is_inside) :: 2])
+        is_inside ^= len(parts) % 2 == 0
+        start = stop
+
+
+def depths_of_marks(data: bytes) -> Iterator[int]:
+    """Yield for each mark in *data* how many brackets are open there."""
+    depth = 0
+    for brackets in brackets_outside(data):
+        *before_marks, rest = brackets.split(MARK)
+        for part in before_marks:
+            depth += _net(part)
+            yield depth
+        depth += _net(rest)
+
+
+def is_deeper_than(data: bytes, depth_max: int) -> bool:
+    """Return whether *data* nests deeper than *depth_max* levels."""
+    if data.count(b"[") + data.count(b"{") <= depth_max:
+        return False
+    depth = 0
+    for brackets in brackets_outside(data):
+        if not _is_flat(brackets, depth_max - depth) and _deepest(brackets, depth) > depth_max:
+            return True
+        depth += _net(brackets)
+    return False
+
+
+def long_number(data: bytes, digits_max: int) -> int | None:
+    """Return where a number with more than *digits_max* digits in a row begins, or None.
+
+    A run that long covers a multiple of its length, so only those places are looked at.
+
+    Args:
+        data: A valid JSON document.
+        digits_max: Most digits in a row.
+    """
+    step = digits_max + 1
+    checked, is_inside, behind = 0, False, 0
+    for place in range(digits_max, len(data), step):
+        if place < behind or data[place] not in _DIGIT_BYTES:
+            continue
+        begin, behind = _run_around(data, place, step)
+        if behind - begin > digits_max:
+            is_inside ^= _has_odd_quotes(data[checked:begin])
+            checked = begin
+            if not is_inside:
+                return begin
+    return None
+
+
+def is_utf8(data: bytes) -> bool:
+    """Return whether *data* is valid UTF-8."""
+    if data.isascii():
+        return True
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    try:
+        for start in range(0, len(data), _BLOCK_BYTES):
+            decode(data[start : start + _BLOCK_BYTES])
+        decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _block_end(data: bytes, start: int, end: int) -> int:
+    """Return where a block that begins at *start* ends, so that no escape is cut in two."""
+    stop = start + _BLOCK_BYTES
+    if stop >= end:
+        return end
+    first = stop
+    while first > start and data[first - 1] == _BACKSLASH:
+        first -= 1
+    return stop - (stop - first) % 2
+
+
+def _without_escapes(block: bytes) -> bytes:
+    if b"\\" not in block:
+        return block
+    return block.replace(b"\\\\", b"").replace(b'\\"', b"")
+
+
+def _has_odd_quotes(block: bytes) -> bool:
+    return _without_escapes(block).count(b'"') % 2 == 1
+
+
+def _net(brackets: bytes) -> int:
+    return brackets.count(b"[") - brackets.count(b"]")
+
+
+def _is_flat(brackets: bytes, levels: int) -> bool:
+    """Return true if *brackets* certainly nest at most *levels* deep; false means: count them."""
+    rest, peeled, is_shrinking = brackets, 0, True
+    while rest and is_shrinking:
+        shorter = rest.replace(b"[]", b"")
+        is_shrinking = len(shorter) < len(rest) * _WORTH_PEELING
+        rest = shorter
+        peeled += 1
+    return _deepest(rest, peeled) <= levels
+
+
+def _deepest(brackets: bytes, depth: int) -> int:
+    """Return the deepest level of *brackets*, which begin at *depth*."""
+    deepest = depth
+    for run in _RUNS.findall(brackets):
+        depth += len(run) if run[0] == _OPEN else -len(run)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _run_around(data: bytes, place: int, reach: int) -> tuple[int, int]:
+    """Return begin and end of the digits around *place*; the begin at most *reach* before it."""
+    lowest = max(place - reach, 0)
+    before = data[lowest:place]
+    begin = place - (len(before) - len(before.rstrip(b"0123456789")))
+    match = _DIGITS.match(data, place)
+    return begin, match.end() if match else place + 1
