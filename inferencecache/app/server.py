@@ -108,6 +108,7 @@ class Server:
                 guard=self._security.guard(self._control.metrics.access_denied),
             )
         )
+        self.metrics.add_source(self._grpc.stages.families)
         self._http = PublicListener(settings.http, self._view(), self._log)
         self._control_http = self._control.listener(self.resources.status)
         self._tasks: list[asyncio.Task[None]] = []

@@ -14,6 +14,7 @@ from inferencecache.settings.loader import groups_of
 from inferencecache.settings.refused import REFUSED
 from inferencecache.settings.server import ServerSettings
 from inferencecache.settings.value import allowed, write
+from inferencecache.transport.lookup_stages import STAGE_CATALOG
 from inferencecache.transport.metric_catalog import CATALOG, MetricSpec
 from inferencecache.transport.metrics_control import CONTROL_CATALOG
 from inferencecache.transport.metrics_resources import RESOURCE_CATALOG
@@ -45,7 +46,7 @@ holds for `tenant_id`.
 """
 
 
-_METRICS = (*CATALOG, *CONTROL_CATALOG, *RESOURCE_CATALOG)
+_METRICS = (*CATALOG, *STAGE_CATALOG, *CONTROL_CATALOG, *RESOURCE_CATALOG)
 _COMMAND_SETTINGS = {
     "serve": ServerSettings,
     "replay": ReplayCommandSettings,

@@ -96,3 +96,12 @@ class GrpcSettings:
         minimum=0,
         help="Unexpected failures of one method are logged at most this often.",
     )
+    stage_sample_interval: int = knob(
+        16,
+        flag="lookup-stage-sample-interval",
+        kind=KnobKind.INTEGER,
+        unit="lookups",
+        minimum=1,
+        maximum=1_000_000,
+        help="One lookup in so many has its stages timed.",
+    )

@@ -18,8 +18,13 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class RpcObserver(Protocol):
     """Told what the gRPC service received and what went wrong with it."""
 
-    def update_received(self, entries: int) -> None:
-        """Take note of one applied update and the entries it carried."""
+    def update_received(self, entries: int, lag_ns: int | None) -> None:
+        """Take note of one applied update.
+
+        Args:
+            entries: Prefix entries it carried.
+            lag_ns: Time since its own timestamp, None where it bears none; negative ahead of ours.
+        """
         ...
 
     def event_received(self, kind: str) -> None:

@@ -19,6 +19,7 @@ from inferencecache.transport.convert import (
 )
 from inferencecache.transport.drive import Completer, drive, drive_lookup
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require
+from inferencecache.transport.lookup_stages import LookupStages
 from inferencecache.transport.read_lookup import read_route_request
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
 from inferencecache.transport.wire_update import WireUpdate, read_update
@@ -40,12 +41,14 @@ class HandlerParts:
         failures: Records unexpected exceptions.
         ingest_slice_entries: Entries of an update read before the loop gets its turn.
         guard: Decides which tenants a caller may use.
+        stages: Times what surrounds a lookup.
     """
 
     plane: CachePlane
     observer: RpcObserver
     failures: FailureLog
     ingest_slice_entries: int
+    stages: LookupStages
     guard: TenantGuard = field(default_factory=OpenGuard)
 
 
@@ -57,6 +60,9 @@ class CacheHandler:
 
     Args:
         parts: Its collaborators.
+
+    Attributes:
+        read: Makes a lookup of a request's bytes.
     """
 
     def __init__(self, parts: HandlerParts) -> None:
@@ -66,6 +72,8 @@ class CacheHandler:
         self._guard = parts.guard
         self._slice_entries = parts.ingest_slice_entries
         self._completer = Completer()
+        self._write = parts.stages.timed("write", route_response)
+        self.read = parts.stages.timed("read", read_route_request)
 
     async def lookup_route(
         self, request: RouteRequest | None, context: Context
@@ -77,12 +85,7 @@ class CacheHandler:
         try:
             if not self._guard.allows("LookupRoute", context, Access.READ, request.tenant_id):
                 return self._no_hint(request.model_id)
-            # Most requests carry their hashes: they are answered without a step on the loop.
-            deadline_ns = self._deadline(context)
-            answer = self._plane.answer_sent(request, deadline_ns)
-            if answer is None:
-                answer = await drive_lookup(self._plane.lookup_route_steps(request, deadline_ns))
-            return route_response(answer)
+            return await self._look_up(request, context)
         except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
             failure = error
         self._failures.failed("LookupRoute", failure)
@@ -147,13 +150,22 @@ class CacheHandler:
         """Wait until every update that has begun is applied."""
         await self._completer.finish()
 
+    async def _look_up(self, request: RouteRequest, context: Context) -> pb.LookupRouteResponse:
+        # Most requests carry their hashes: they are answered without a step on the loop.
+        deadline_ns = self._deadline(context)
+        answer = self._plane.answer_sent(request, deadline_ns)
+        if answer is None:
+            answer = await drive_lookup(self._plane.lookup_route_steps(request, deadline_ns))
+        return self._write(answer)
+
     async def _apply(self, message: WireUpdate) -> None:
         update = await drive(update_steps(message, self._slice_entries))
         if update is None:
             self._observer.message_unparsable("ReportCacheState")
             return
         await self._completer.run(self._plane.report_slices(update))
-        self._observer.update_received(update.entries)
+        lag_ns = self._plane.clock.now_ns() - update.timestamp_ns if update.timestamp_ns else None
+        self._observer.update_received(update.entries, lag_ns)
 
     def _deadline(self, context: Context) -> int | None:
         """Return the monotonic time at which the caller stops waiting, or None."""
@@ -174,5 +186,5 @@ def cache_rpc_handlers(handler: CacheHandler, boundary: Boundary) -> dict[str, R
         handler,
         boundary,
         unguarded={"LookupRoute"},
-        readers={"LookupRoute": read_route_request, "ReportCacheState": read_update},
+        readers={"LookupRoute": handler.read, "ReportCacheState": read_update},
     )

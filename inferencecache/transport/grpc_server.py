@@ -37,6 +37,7 @@ from inferencecache.transport.cache_handler import (
 )
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard
 from inferencecache.transport.listen import ListenError, wildcard_host
+from inferencecache.transport.lookup_stages import LookupStages
 from inferencecache.transport.rpc_table import RpcHandler
 from inferencecache.transport.structured_log import EventLog
 
@@ -80,10 +81,14 @@ class GrpcListener:
 
     Args:
         parts: What to serve and how.
+
+    Attributes:
+        stages: Times what surrounds a lookup.
     """
 
     def __init__(self, parts: GrpcParts) -> None:
         self._parts = parts
+        self.stages = LookupStages(parts.plane.clock, parts.settings.stage_sample_interval)
         settings, observer = parts.settings, parts.observer
         failures = FailureLog(
             observer, parts.log, parts.plane.clock, settings.failure_log_interval_ns
@@ -95,6 +100,7 @@ class GrpcListener:
                 failures=failures,
                 ingest_slice_entries=settings.ingest_slice_entries,
                 guard=parts.guard,
+                stages=self.stages,
             )
         )
         own = cache_rpc_handlers(self._handler, Boundary(observer, failures))

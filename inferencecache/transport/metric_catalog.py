@@ -89,6 +89,12 @@ INGEST_EVENTS: Final = MetricSpec(
     labels=("type",),
     help="Events received over PublishEvent, by their type on the wire.",
 )
+INGEST_LAG: Final = MetricSpec(
+    name="inferencecache_ingest_lag_seconds",
+    kind=MetricKind.HISTOGRAM,
+    buckets_seconds=(0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0),
+    help="Age of updates that bear a timestamp when they were applied; the future counts as 0.",
+)
 INGEST_DROPPED: Final = MetricSpec(
     name="inferencecache_ingest_dropped_total",
     kind=MetricKind.COUNTER,
@@ -157,6 +163,7 @@ CATALOG: Final = (
     INGEST_UPDATES,
     INGEST_ENTRIES,
     INGEST_EVENTS,
+    INGEST_LAG,
     INGEST_DROPPED,
     INGEST_FENCED,
     INGEST_CLAMPED,

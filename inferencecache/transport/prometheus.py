@@ -55,7 +55,7 @@ class ServerMetrics:
         self._fail_opens: Mapping[FailOpen, int] = {}
         self._durations = {
             spec: Durations(spec.buckets_seconds)
-            for spec in (catalog.SWEEP_DURATION, catalog.LOOP_LAG)
+            for spec in (catalog.INGEST_LAG, catalog.SWEEP_DURATION, catalog.LOOP_LAG)
         }
         self._registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
@@ -73,8 +73,10 @@ class ServerMetrics:
         """Say whether the gRPC listener serves TLS."""
         self._gauges[catalog.GRPC_TLS_ENABLED] = int(is_enabled)
 
-    def update_received(self, entries: int) -> None:
-        """Count one update and the *entries* it carried."""
+    def update_received(self, entries: int, lag_ns: int | None) -> None:
+        """Count one update and the *entries* it carried; one with a timestamp also by its lag."""
+        if lag_ns is not None:
+            self._durations[catalog.INGEST_LAG].observe(max(lag_ns, 0))
         self._plain[catalog.INGEST_UPDATES].add()
         self._plain[catalog.INGEST_ENTRIES].add(amount=entries)
 

@@ -13,6 +13,7 @@ from inferencecache.settings.http import HttpSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport.http_public import PublicListener, PublicView
 from inferencecache.transport.listen import ListenError
+from inferencecache.transport.lookup_stages import STAGE_CATALOG
 from inferencecache.transport.metric_catalog import CATALOG
 from inferencecache.transport.metrics_control import CONTROL_CATALOG
 from inferencecache.transport.metrics_resources import RESOURCE_CATALOG
@@ -216,7 +217,7 @@ async def test_the_page_shows_only_what_the_catalogue_knows(
     await report(server, "m1")
     await ask(server, "m1")
     suffixes = ("_bucket", "_count", "_sum")
-    catalog = (*CATALOG, *CONTROL_CATALOG, *RESOURCE_CATALOG)
+    catalog = (*CATALOG, *STAGE_CATALOG, *CONTROL_CATALOG, *RESOURCE_CATALOG)
     known = {spec.name for spec in catalog}
     known |= {spec.name + suffix for spec in catalog if spec.buckets_seconds for suffix in suffixes}
     shown = {name for name, _ in await scrape(server, http) if name.startswith("inferencecache_")}

@@ -35,6 +35,7 @@ class Recorder:
         self.latencies_ns: list[int] = []
         self.updates = 0
         self.entries = 0
+        self.lags_ns: list[int | None] = []
         self.events: Counter[str] = Counter()
         self.unparsable: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
@@ -49,8 +50,9 @@ class Recorder:
         self.latencies_ns.append(duration_ns)
         self.changed.set()
 
-    def update_received(self, entries: int) -> None:
+    def update_received(self, entries: int, lag_ns: int | None) -> None:
         """Count one update."""
+        self.lags_ns.append(lag_ns)
         self.updates += 1
         self.entries += entries
         self.changed.set()

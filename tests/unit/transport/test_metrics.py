@@ -144,7 +144,7 @@ async def test_drops_and_clamps_are_counted() -> None:
 async def test_what_the_transport_counts_is_shown() -> None:
     """Messages, events, failures, sweeps and the loop's lag have their series."""
     bench = Bench()
-    bench.metrics.update_received(3)
+    bench.metrics.update_received(3, None)
     bench.metrics.event_received("ALL_CLEARED")
     bench.metrics.message_unparsable("LookupRoute")
     bench.metrics.handler_failed("PublishEvent")
@@ -212,3 +212,13 @@ def test_histograms_have_rising_bounds() -> None:
     for spec in CATALOG:
         assert list(spec.buckets_seconds) == sorted(set(spec.buckets_seconds))
         assert bool(spec.buckets_seconds) == (spec.kind == "histogram")
+
+
+async def test_lag_is_measured_for_updates_that_bear_a_time() -> None:
+    """The future counts as no lag; without a timestamp there is nothing to measure."""
+    bench = Bench()
+    for lag_ns in (None, -SECOND_NS, SECOND_NS):
+        bench.metrics.update_received(1, lag_ns)
+    page = await bench.page()
+    assert page["inferencecache_ingest_lag_seconds_count", ()] == 2
+    assert page["inferencecache_ingest_lag_seconds_sum", ()] == 1
