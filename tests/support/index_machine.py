@@ -98,6 +98,30 @@ class IndexMachine(RuleBasedStateMachine):
         event = IndexEvent(type=kind, timestamp_ns=self._stamp(offset_ns), **fields)
         self.twin.apply(event)
 
+    @rule(replica_id=vocabulary.replicas, offset_ns=vocabulary.age_offsets_ns)
+    def clear(self, replica_id: str, offset_ns: int | None) -> None:
+        """Clear a replica in the busiest place."""
+        kind, stamp_ns = EventType.ALL_CLEARED, self._stamp(offset_ns)
+        where = {"tenant_id": "t1", "model_id": "m1", "replica_id": replica_id}
+        self.twin.apply(IndexEvent(type=kind, timestamp_ns=stamp_ns, **where))
+
+    @rule(
+        replica_id=vocabulary.replicas,
+        prefixes=vocabulary.one_entry,
+        offset_ns=vocabulary.age_offsets_ns,
+        stats=vocabulary.stats_reports,
+    )
+    def report_oneself(
+        self,
+        replica_id: str,
+        prefixes: tuple[PlainPrefix, ...],
+        offset_ns: int | None,
+        stats: StatsReport,
+    ) -> None:
+        """Report statistics and one entry to the busiest place, also late."""
+        where = {"tenant_id": "t1", "model_id": "m1", "hash_scheme": "vllm"}
+        self._report(prefixes, offset_ns, stats, where | {"replica_id": replica_id})
+
     @rule(delta_ns=vocabulary.time_jumps_ns)
     def pass_time(self, delta_ns: int) -> None:
         """Let time pass; a clock may also be set back a little."""
