@@ -21,7 +21,7 @@ import yaml
 from yaml import events
 
 from inferencecache.resources.flaw import Flaw, joined, shown
-from inferencecache.resources.scalars import plain_value
+from inferencecache.resources.scalars import SPECIAL_STARTS, plain_value
 from inferencecache.settings.resources import ResourceSettings
 
 _SLICE_EVENTS: Final = 200
@@ -87,8 +87,9 @@ def parse_documents(content: bytes, settings: ResourceSettings) -> Iterator[Docu
 def _documents(parser: yaml.CSafeLoader, settings: ResourceSettings) -> Iterator[Document | None]:
     builder = _Builder(settings)
     left = _SLICE_EVENTS
-    while (event := parser.get_event()) is not None:
-        take = _TAKERS.get(type(event))
+    get_event, takers = parser.get_event, _TAKERS
+    while (event := get_event()) is not None:
+        take = takers.get(type(event))
         if take is not None:
             take(builder, event)
         elif type(event) is events.DocumentEndEvent and builder.root is not None:
@@ -106,14 +107,22 @@ def _reason(error: Exception) -> str:
 
 
 class _Open:
-    """A mapping or list whose end has not come yet."""
+    """A mapping or list whose end has not come yet.
 
-    __slots__ = ("anchor", "height", "key", "members", "nodes_before")
+    Attributes:
+        members: What a mapping holds so far.
+        elements: What a list holds so far, None for a mapping.
+        key: The key whose value comes next, None between two members.
+        height: Levels in it, itself included.
+    """
+
+    __slots__ = ("anchor", "elements", "height", "key", "members", "nodes_before")
 
     def __init__(
-        self, members: dict[str, object] | list[object], anchor: str | None, nodes_before: int
+        self, elements: list[object] | None, anchor: str | None, nodes_before: int
     ) -> None:
-        self.members = members
+        self.members: dict[str, object] = {}
+        self.elements = elements
         self.anchor = anchor
         self.nodes_before = nodes_before
         self.height = 1
@@ -156,6 +165,7 @@ class _Builder:
         self._number += 1
         self._line = _line(event)
         self._stack: list[_Open] = []
+        self._top: _Open | None = None
         self._anchors: dict[str, _Anchored] = {}
         self._flaws: list[Flaw] = []
 
@@ -163,22 +173,24 @@ class _Builder:
         """Take a key or a value."""
         self._nodes += 1  # compared with the limit at the next mapping or list
         text: str = event.value
-        value: object = plain_value(text) if event.implicit[0] else text
+        value: object = text
+        if event.implicit[0] and (not text or text[0] in SPECIAL_STARTS):
+            value = plain_value(text)
         if event.tag is not None or event.anchor is not None:
             self._adorned(event, value)
-        top = self._stack[-1] if self._stack else None
+        top = self._top
         if top is None:
             self.root = value
-        elif type(top.members) is list:
-            top.members.append(value)
-        elif top.key is None:
-            is_plain_text = type(value) is str and (text != "<<" or not event.implicit[0])
-            top.key = text
-            if not is_plain_text or text in top.members:
-                self._refuse_key(event, text, is_text=is_plain_text)
-        else:
-            top.members[top.key] = value  # type: ignore[call-overload] # a dict, as it is no list
+        elif top.elements is not None:
+            top.elements.append(value)
+        elif top.key is not None:
+            top.members[top.key] = value
             top.key = None
+        else:
+            is_text = type(value) is str and (text != "<<" or not event.implicit[0])
+            top.key = text
+            if not is_text or text in top.members:
+                self._refuse_key(event, top, is_text=is_text)
 
     def _adorned(self, event: events.ScalarEvent, value: object) -> None:
         """Take a scalar's anchor, and refuse its tag."""
@@ -187,44 +199,41 @@ class _Builder:
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchored(value, 1, 0)
 
-    def _refuse_key(self, event: events.ScalarEvent, text: str, *, is_text: bool) -> None:
+    def _refuse_key(self, event: events.ScalarEvent, top: _Open, *, is_text: bool) -> None:
         """Have the value of a key that cannot count put aside."""
         allowed = "each key once" if is_text else "a text as key, quoted if it looks otherwise"
-        self._flaw_here(event, shown(text), allowed)
-        self._stack[-1].key = _SURPLUS
+        self._flaw_here(event, shown(top.key), allowed)
+        top.key = _SURPLUS
 
     def open_mapping(self, event: events.MappingStartEvent) -> None:
         """Begin a mapping."""
-        self._open(event, {})
+        self._open(event, None)
 
     def open_sequence(self, event: events.SequenceStartEvent) -> None:
         """Begin a list."""
         self._open(event, [])
 
-    def _open(
-        self,
-        event: events.CollectionStartEvent,
-        members: dict[str, object] | list[object],
-    ) -> None:
+    def _open(self, event: events.CollectionStartEvent, elements: list[object] | None) -> None:
         self._refuse_as_key(event)
         self._check_depth(1, event)
         if event.tag is not None:
             self._flaw_here(event, shown(event.tag), "a value without a tag")
-        self._stack.append(_Open(members, event.anchor, self._nodes))
+        self._top = _Open(elements, event.anchor, self._nodes)
+        self._stack.append(self._top)
         self._count(1, event)
 
     def close(self, _event: events.CollectionEndEvent) -> None:
         """End a mapping or list."""
         done = self._stack.pop()
-        if isinstance(done.members, dict):
+        value: object = done.elements
+        if done.elements is None:
+            value = done.members
             done.members.pop(_SURPLUS, None)
         if done.anchor is not None:
             nodes = self._nodes - done.nodes_before
-            self._anchors[done.anchor] = _Anchored(done.members, nodes, done.height)
-        if self._stack:
-            above = self._stack[-1]
-            above.height = max(above.height, done.height + 1)
-        self._put(done.members)
+            self._anchors[done.anchor] = _Anchored(value, nodes, done.height)
+        self._top = self._stack[-1] if self._stack else None
+        self._put(value, done.height)
 
     def alias(self, event: events.AliasEvent) -> None:
         """Take what stands above."""
@@ -236,21 +245,21 @@ class _Builder:
             )
         self._check_depth(anchored.height, event)
         self._count(anchored.nodes, event)
-        above = self._stack[-1]  # what it stands for is above, so something is open
-        above.height = max(above.height, anchored.height + 1)
-        self._put(anchored.value)
+        self._put(anchored.value, anchored.height)
 
-    def _put(self, value: object) -> None:
-        """Add a complete value to whatever is open."""
-        if not self._stack:
+    def _put(self, value: object, height: int) -> None:
+        """Add a complete value of so many levels to whatever is open."""
+        top = self._top
+        if top is None:
             self.root = value
             return
-        top = self._stack[-1]
-        if isinstance(top.members, dict):
+        if top.height <= height:
+            top.height = height + 1
+        if top.elements is not None:
+            top.elements.append(value)
+        else:
             top.members[top.key or ""] = value
             top.key = None
-        else:
-            top.members.append(value)
 
     def _count(self, nodes: int, event: events.Event) -> None:
         self._nodes += nodes
@@ -266,8 +275,8 @@ class _Builder:
             )
 
     def _refuse_as_key(self, event: events.Event) -> None:
-        top = self._stack[-1] if self._stack else None
-        if top is not None and top.key is None and isinstance(top.members, dict):
+        top = self._top
+        if top is not None and top.key is None and top.elements is None:
             raise _unreadable(event, "a key that is no text", "texts as keys")
 
     def _flaw_here(self, event: events.Event, value: str, allowed: str) -> None:
@@ -277,8 +286,8 @@ class _Builder:
             return
         path = ""
         for opened in self._stack:
-            if isinstance(opened.members, list):
-                path = joined(path, len(opened.members))
+            if opened.elements is not None:
+                path = joined(path, len(opened.elements))
             else:
                 path = joined(path, opened.key or "")
         self._flaws.append(Flaw(field=path, value=value, allowed=allowed, line=_line(event)))

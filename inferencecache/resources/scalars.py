@@ -10,8 +10,8 @@ from typing import Final
 
 Scalar = str | int | float | bool | None
 
-_FIRST: Final = frozenset("+-.0123456789~nNtTfFyYoO")
-"""What every scalar that is no text begins with."""
+SPECIAL_STARTS: Final = frozenset("+-.0123456789~nNtTfFyYoO")
+"""What every scalar begins with that is not empty and no text."""
 
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -31,7 +31,7 @@ _NOT_FINITE: Final = {
 
 def plain_value(text: str) -> Scalar:
     """Return what the plain scalar *text* stands for."""
-    if text and text[0] not in _FIRST:
+    if text and text[0] not in SPECIAL_STARTS:
         return text
     return _resolve(text)
 
