@@ -1,0 +1,78 @@
+"""The operations page takes a newcomer to a secured server: every command on it works."""
+
+import asyncio
+import os
+import re
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+import inferencecache
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+TOOLS = ("bash", "curl", "openssl", "sha256sum")
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PORTS = ("9090", "8080", "8081")
+
+
+def free_ports(count: int) -> list[str]:
+    """Return ports that nobody listens on at the moment."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [str(each.getsockname()[1]) for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+def script() -> str:
+    """Return all commands of the page in one script, on free ports."""
+    commands = "\n".join(BLOCK.findall(PAGE.read_text()))
+    for port, free in zip(PORTS, free_ports(len(PORTS)), strict=True):
+        commands = commands.replace(port, free)
+    guard = 'trap \'[ -z "${server:-}" ] || kill -9 "$server" 2>/dev/null || true\' EXIT\n'
+    return f"set -euo pipefail -x\n{guard}{commands}"
+
+
+def with_commands(directory: Path) -> dict[str, str]:
+    """Return an environment in which the page's own commands are ours."""
+    directory.mkdir()
+    for name, arguments in (("inferencecache", "-m inferencecache"), ("python", "")):
+        path = directory / name
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+        path.chmod(0o755)
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("INFERENCECACHE_")
+    }
+    return {
+        **inherited,
+        "PATH": f"{directory}:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(inferencecache.__file__).parents[1]),
+        "GRPC_VERBOSITY": "NONE",
+    }
+
+
+@pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}")
+@pytest.mark.timeout(300)
+async def test_every_command_of_the_page_works(tmp_path: Path) -> None:
+    """From an empty directory to TLS, a token and two tenants, and down again."""
+    environ = with_commands(tmp_path / "bin")
+    (tmp_path / "work").mkdir()
+    process = await asyncio.create_subprocess_exec(
+        "bash",
+        "-c",
+        script(),
+        cwd=tmp_path / "work",
+        env=environ,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    log = tmp_path / "work" / "server.log"
+    shown = output.decode() + (log.read_text() if log.exists() else "")
+    assert process.returncode == 0, shown
+    assert "token" not in "".join(
+        line for line in log.read_text().splitlines() if "controller_auth" not in line
+    )
