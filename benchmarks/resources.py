@@ -2,8 +2,8 @@
 
 Workload: 1,000 CachePolicy and 10,000 CacheTenant objects with every field set, in one file, and
 with each object in a file of its own. A *pause* is the time between two turns of a task that sleeps
-a millisecond at a time on the loop that loads: what a lookup would have to wait. Seed: none. Budget: one
-load each, and 1 s per lookup timing.
+a millisecond at a time on the loop that loads: what a lookup would have to wait. Seed: none.
+Budget: one load each, and 1 s per lookup timing.
 """
 
 import asyncio

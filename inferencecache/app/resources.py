@@ -181,17 +181,26 @@ class Resources:
         self._problem = ""
         if found == self._found:
             return ReloadOutcome.UNCHANGED
-        started_ns = self._parts.clock.monotonic_ns()
         with collections_paused():
-            load = await drive(self._loader.load_slices(found, self._load))
-            for consumer in self._parts.consumers:
-                await drive(consumer.apply_slices(load))
+            await self._reload(found)
+        return ReloadOutcome.CHANGED
+
+    async def _reload(self, found: tuple[SourceFile, ...]) -> None:
+        """Put *found* into force; every step of it that many objects make long is a turn."""
+        started_ns = self._parts.clock.monotonic_ns()
+        load = await drive(self._loader.load_slices(found, self._load))
+        for consumer in self._parts.consumers:
+            await drive(consumer.apply_slices(load))
         before, self._load, self._found = self._load, load, found
         self._revision += 1
         self._loaded_ns = self._parts.clock.now_ns()
+        await asyncio.sleep(0)
         self._metrics.loaded(load.errors_by_kind, objects_by_kind(load), len(load.held))
+        await asyncio.sleep(0)
         self._log_load(before, self._parts.clock.monotonic_ns() - started_ns)
-        return ReloadOutcome.CHANGED
+        await asyncio.sleep(0)
+        del before  # which frees every object that is gone
+        await asyncio.sleep(0)
 
     def _log_problem(self, reason: str) -> None:
         self._parts.log.error(
