@@ -2,7 +2,8 @@
 
 Workload: chains of 512 blocks from one replica. New: 200 chains into an index that holds none of
 them; refresh: the same again, later; single entries: one protobuf entry per block, from the bytes
-of the message to the index. Each chain is timed once, the median chain counts. Seed: ``workload.SEED``.
+of the message to the index. Each chain is timed once, the median chain counts. Seed:
+``workload.SEED``.
 Budget: a few seconds.
 """
 

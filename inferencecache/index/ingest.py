@@ -68,6 +68,8 @@ class Ingest:
                 if budget <= 0:
                     yield
                     budget = size
+                if self._is_fenced(update, seen_ns, now_ns):
+                    return
                 self._write(update, part, seen_ns)
                 budget -= len(part.hashes)
         self._finish(update, seen_ns)
@@ -97,11 +99,15 @@ class Ingest:
         if any_too_long((*names, update.hash_scheme), limit):
             counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
             return None
-        if self._fences.blocks(names, seen_ns, now_ns):
-            counters.fenced_updates += 1
-            counters.drops[DropReason.BEFORE_CLEAR] += update.entries
-            return None
-        return seen_ns
+        return None if self._is_fenced(update, seen_ns, now_ns) else seen_ns
+
+    def _is_fenced(self, update: StateUpdate, seen_ns: int, now_ns: int) -> bool:
+        names = (update.tenant_id, update.model_id, update.replica_id)
+        if not self._fences.blocks(names, seen_ns, now_ns):
+            return False
+        self._counters.fenced_updates += 1
+        self._counters.drops[DropReason.BEFORE_CLEAR] += update.entries
+        return True
 
     def _storable(self, update: StateUpdate) -> list[Stretch]:
         stretches = update.stretches
@@ -138,7 +144,7 @@ class Ingest:
             incarnation = model.incarnations[update.replica_id] = Incarnation(update.replica_id)
         writer = StretchWriter(partition, incarnation, seen_ns, stretch.tier)
         writer.hash_bytes_max = self._settings.identifier_bytes_max
-        writer.write(stretch.hashes, stretch.token_counts)
+        writer.write(stretch.hashes, stretch.token_counts, stretch.packed)
         if writer.dropped:
             self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += writer.dropped
             partition.retire(incarnation)

@@ -29,6 +29,7 @@ class StretchWriter:
 
     __slots__ = (
         "_incarnation",
+        "_is_uniform",
         "_partition",
         "_previous",
         "_seen_ns",
@@ -45,11 +46,17 @@ class StretchWriter:
         self._seen_ns = seen_ns
         self._tier = tier
         self._previous: Run | None = None
+        self._is_uniform = False
         self.hash_bytes_max = WIDTH_MAX
         self.dropped = 0
 
-    def write(self, hashes: list[bytes], counts: TokenCounts) -> None:
+    def write(self, hashes: list[bytes], counts: TokenCounts, packed: bytes = b"") -> None:
         """Store *hashes* with their cumulative *counts*.
+
+        Args:
+            hashes: Blocks in order, at least one.
+            counts: Cumulative counts, parallel to *hashes*.
+            packed: The blocks packed, if they are known to have one width.
 
         Complexity: one probe and one comparison per known run, O(1) per new block, and
         O(shorter part) per cut, of which a stretch makes at most two per run it meets.
@@ -57,7 +64,9 @@ class StretchWriter:
         partition = self._partition
         partition.settle_width(hashes[0])
         stride = partition.stride
-        packed = pack(hashes, partition.width) if stride and len(hashes) > 1 else b""
+        self._is_uniform = len(packed) == stride * len(hashes) > 0
+        if not self._is_uniform:
+            packed = pack(hashes, partition.width) if stride and len(hashes) > 1 else b""
         run_of = partition.run_of
         at, blocks = 0, len(hashes)
         while at < blocks:
@@ -77,7 +86,7 @@ class StretchWriter:
             return 1
         partition = self._partition
         width = partition.width
-        if width and is_uniform(packed, width):
+        if width and (self._is_uniform or is_uniform(packed, width)):
             run = partition.add_run(hashes, packed, counts)
             if run is not None:
                 self._hold(run)

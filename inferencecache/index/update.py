@@ -8,9 +8,14 @@ beyond the limit. Dropping one entry never affects its neighbours.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
+from inferencecache.index.packing import pack_uniform
 from inferencecache.index.token_counts import TokenCounts, compact, cumulative
 from inferencecache.types import COLDEST_TIER, INT32_MAX, CacheTier, StatsReport
+
+_PACKED_BLOCKS_MAX: Final = 2_048
+"""Longest stretch packed at once; packing gives no way."""
 
 
 class DropReason(StrEnum):
@@ -34,12 +39,14 @@ class Stretch:
         tier: Storage tier, never 0.
         hashes: Block hashes.
         token_counts: Cumulative tokens up to each block, parallel to *hashes*.
+        packed: The hashes packed, if all have one width and they are few; else empty.
     """
 
     adapter_id: str
     tier: int
     hashes: list[bytes]
     token_counts: TokenCounts
+    packed: bytes = b""
 
     def parts(self, size: int) -> Iterator["Stretch"]:
         """Yield this stretch in parts of at most *size* blocks.
@@ -144,13 +151,16 @@ class StateUpdate:
 
         Complexity: O(prefixes), much less each than :meth:`add_prefix`.
         """
-        if not all(hashes) or min(token_counts) < 0:
+        packed = _packed(hashes)
+        counts = compact(token_counts)
+        lowest = counts[0] if isinstance(counts, range) else min(counts)
+        if lowest < 0 or not (packed or all(hashes)):
             for prefix_hash, token_count in zip(hashes, token_counts, strict=True):
                 self.add_prefix(prefix_hash, token_count, tier, adapter_id)
             return
         self._close()
         self.entries += len(hashes)
-        self._append(hashes, compact(token_counts), tier, adapter_id)
+        self._append(hashes, counts, (tier, adapter_id), packed)
 
     def add_chain(  # noqa: PLR0913 - one per field of the message
         self,
@@ -175,16 +185,18 @@ class StateUpdate:
         Complexity: O(blocks).
         """
         self.entries += 1
-        reason = _chain_fault(block_hashes, block_token_counts)
+        packed = _packed(block_hashes)
+        reason = _chain_fault(block_hashes, block_token_counts, packed)
         if reason is None and prefix_hash and token_count < 0:
             reason = DropReason.NEGATIVE_COUNT
         if reason is not None:
             self._drop(reason)
             return
         self._close()
-        self._append(block_hashes, cumulative(block_token_counts), tier, adapter_id)
+        kind = (tier, adapter_id)
+        self._append(block_hashes, cumulative(block_token_counts), kind, packed)
         if prefix_hash:
-            self._append([prefix_hash], compact([token_count]), tier, adapter_id)
+            self._append([prefix_hash], compact([token_count]), kind)
 
     def close(self) -> None:
         """Finish the stretch that is being added to; nothing more is added afterwards.
@@ -198,19 +210,27 @@ class StateUpdate:
 
     def _close(self) -> None:
         if self._kind is not None:
-            tier, adapter_id = self._kind
-            self._append(self._hashes, compact(self._counts), tier, adapter_id)
+            hashes = self._hashes
+            self._append(hashes, compact(self._counts), self._kind, _packed(hashes))
             self._kind = None
             self._hashes = []
             self._counts = []
 
-    def _append(self, hashes: list[bytes], counts: TokenCounts, tier: int, adapter_id: str) -> None:
+    def _append(
+        self, hashes: list[bytes], counts: TokenCounts, kind: tuple[int, str], packed: bytes = b""
+    ) -> None:
+        tier, adapter_id = kind
         stored_tier = tier if tier > 0 else CacheTier.T1 if tier == 0 else COLDEST_TIER
         adapter = adapter_id or self._adapter_id
-        self.stretches.append(Stretch(adapter, int(stored_tier), hashes, counts))
+        self.stretches.append(Stretch(adapter, int(stored_tier), hashes, counts, packed))
 
 
-def _chain_fault(hashes: list[bytes], counts: list[int]) -> DropReason | None:
+def _packed(hashes: list[bytes]) -> bytes:
+    """Pack hashes of one width; what is stored in several slices is packed slice by slice."""
+    return pack_uniform(hashes) if 1 < len(hashes) <= _PACKED_BLOCKS_MAX else b""
+
+
+def _chain_fault(hashes: list[bytes], counts: list[int], packed: bytes) -> DropReason | None:
     blocks = len(hashes)
     if blocks != len(counts) or not blocks:
         return DropReason.MALFORMED_CHAIN
@@ -220,4 +240,4 @@ def _chain_fault(hashes: list[bytes], counts: list[int]) -> DropReason | None:
         negative = min(counts) < 0
     if negative:
         return DropReason.NEGATIVE_COUNT
-    return None if all(hashes) else DropReason.EMPTY_HASH
+    return None if packed or all(hashes) else DropReason.EMPTY_HASH

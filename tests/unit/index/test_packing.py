@@ -10,6 +10,7 @@ from inferencecache.index.packing import (
     is_uniform,
     pack,
     pack_single,
+    pack_uniform,
     unpack,
 )
 
@@ -75,3 +76,17 @@ def test_common_blocks_counts_the_equal_head(shared: int, left: int, right: int)
     other = pack([b"skip"] + head + [b"r%03d" % number for number in range(right)], 4)
 
     assert common_blocks(one, 0, other, 6, 6) == shared
+
+
+@given(hashes=HASHES)
+def test_uniform_packing_takes_hashes_of_one_length_only(hashes: list[bytes]) -> None:
+    """What is packed that way is packed as always; other hashes, or empty ones, are not."""
+    width = len(hashes[0])
+    alike = width > 0 and all(len(block) == width for block in hashes)
+
+    assert pack_uniform(hashes) == (pack(hashes, width) if alike else b"")
+
+
+def test_hashes_too_wide_to_pack_are_not_uniform() -> None:
+    """A length that does not fit its byte is never taken for a width."""
+    assert pack_uniform([b"x" * (WIDTH_MAX + 1)]) == b""
