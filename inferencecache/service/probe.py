@@ -297,16 +297,14 @@ def _passed(request: ProbeRequest, *, t2: Outcome) -> ProbeResult:
 
 def _failed(request: ProbeRequest, error: StageError) -> ProbeResult:
     """Return the result of a probe whose stages after *error*'s were never tried."""
-    outcomes = dict.fromkeys(Stage, Outcome.SKIPPED)
-    for stage in Stage:
-        outcomes[stage] = Outcome.OK
-        if stage is error.stage:
-            outcomes[stage] = Outcome.FAILED
-            break
+    stages = list(Stage)
+    failed_at = stages.index(error.stage)
+    never_tried = len(stages) - failed_at - 1
+    ingest, routing, t2 = (
+        *([Outcome.OK] * failed_at),
+        Outcome.FAILED,
+        *([Outcome.SKIPPED] * never_tried),
+    )
     return ProbeResult(
-        backend=request.backend,
-        ingest=outcomes[Stage.INGEST],
-        routing=outcomes[Stage.ROUTING],
-        t2=outcomes[Stage.T2],
-        errors=(error,),
+        backend=request.backend, ingest=ingest, routing=routing, t2=t2, errors=(error,)
     )

@@ -19,6 +19,8 @@ def test_a_whole_request_is_read() -> None:
     expected = ProbeRequest(backend="b", model="m", hash_scheme="s")
     assert decode_probe_request(WHOLE) == expected
     assert decode_probe_request(b" \n" + WHOLE.upper().replace(b'"B"', b'"b"') + b"\n\t")
+    accented = decode_probe_request('{"backend":"é","model":"m","hashScheme":"s"}'.encode())
+    assert accented.backend == "é"
     typed = b'{"BACKEND":"x","backend":"b","Model":"m","HASHSCHEME":"s","backendType":"LMCache"}'
     assert decode_probe_request(typed) == ProbeRequest(
         backend="b", model="m", hash_scheme="s", backend_type="LMCache"

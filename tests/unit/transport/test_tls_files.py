@@ -6,6 +6,7 @@ import pytest
 from certificates import Authority, replace_file
 from cryptography.hazmat.primitives import serialization
 
+from inferencecache.transport import tls_files
 from inferencecache.transport.system_clock import SystemClock
 from inferencecache.transport.tls_files import TlsFiles, TlsLoadError, TlsPaths, load
 
@@ -111,3 +112,29 @@ def test_secrets_do_not_show(tmp_path: Path, authority: Authority) -> None:
     """Neither in logs nor in tracebacks."""
     material = load(paths(tmp_path, authority))
     assert "PRIVATE" not in repr(material)
+
+
+def test_files_that_change_while_they_are_read_are_left_for_later(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of what was read might be of the old pair."""
+    where = paths(tmp_path, authority)
+    reads = iter([authority.server().key, authority.server().key])
+    read = tls_files._content
+
+    def changing(path: str) -> bytes:
+        return next(reads) if path == where.key_file else read(path)
+
+    monkeypatch.setattr(tls_files, "_content", changing)
+    with pytest.raises(TlsLoadError, match="change while they are read"):
+        load(where)
+
+
+def test_touched_files_are_no_rotation(tmp_path: Path, authority: Authority) -> None:
+    """The same content under a new time stamp is not counted."""
+    where = paths(tmp_path, authority)
+    files = TlsFiles(where, SystemClock(), print)
+    first = files.current()
+    Path(where.cert_file).touch()
+    assert files.current() is first
+    assert files.reloads == 0
