@@ -299,12 +299,8 @@ def _failed(request: ProbeRequest, error: StageError) -> ProbeResult:
     """Return the result of a probe whose stages after *error*'s were never tried."""
     stages = list(Stage)
     failed_at = stages.index(error.stage)
-    never_tried = len(stages) - failed_at - 1
-    ingest, routing, t2 = (
-        *([Outcome.OK] * failed_at),
-        Outcome.FAILED,
-        *([Outcome.SKIPPED] * never_tried),
-    )
+    outcomes = [Outcome.OK] * failed_at + [Outcome.FAILED]
+    ingest, routing, t2 = outcomes + [Outcome.SKIPPED] * (len(stages) - len(outcomes))
     return ProbeResult(
         backend=request.backend, ingest=ingest, routing=routing, t2=t2, errors=(error,)
     )
