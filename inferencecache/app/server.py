@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inferencecache import __version__
 from inferencecache.app.build import installed_commit
 from inferencecache.app.control import Control
+from inferencecache.app.picker import Picker, PickerParts
 from inferencecache.app.resources import FilePolicies, ResourceParts, Resources
 from inferencecache.app.security import Security
 from inferencecache.app.upkeep import Upkeep
@@ -32,11 +33,13 @@ class Addresses:
         grpc: The gRPC services.
         http: Health, readiness and metrics.
         control: Snapshot, policy, probe and debug pages.
+        picker: The picker's own port, if it has one.
     """
 
     grpc: BindAddress
     http: BindAddress
     control: BindAddress
+    picker: BindAddress | None = None
 
 
 class Server:
@@ -56,6 +59,7 @@ class Server:
         plane: The use cases, for callers in the same process.
         metrics: What is counted.
         resources: The objects from files.
+        picker: What gateways hand their requests to.
     """
 
     def __init__(
@@ -98,6 +102,21 @@ class Server:
         self._upkeep = Upkeep(
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
         )
+        guard = self._security.guard(self._control.metrics.access_denied)
+        self.picker = Picker(
+            PickerParts(
+                settings=settings.picker,
+                parse=settings.picker_parse,
+                port=settings.grpc,
+                labels_max=settings.metrics.labels_max,
+                clock=clock,
+                observer=self.metrics,
+                log=self._log,
+                credentials=self._security.credentials(),
+                guard=guard,
+            )
+        )
+        self.metrics.add_source(self.picker.metrics.families)
         self._grpc = GrpcListener(
             GrpcParts(
                 plane=self.plane,
@@ -105,7 +124,8 @@ class Server:
                 log=self._log,
                 settings=settings.grpc,
                 credentials=self._security.credentials(),
-                guard=self._security.guard(self._control.metrics.access_denied),
+                services=self.picker.services,
+                guard=guard,
             )
         )
         self.metrics.add_source(self._grpc.stages.families)
@@ -153,15 +173,19 @@ class Server:
         self.metrics.set_up(is_up=True)
         try:
             grpc_address = await self._grpc.start()
+            picker_address = await self.picker.start()
             http_address = await self._http.start()
             control_address = await self._control_http.start()
         except BaseException:
             await self._close(grace_ns=0)
             raise
-        self._addresses = Addresses(grpc=grpc_address, http=http_address, control=control_address)
+        self._addresses = Addresses(
+            grpc=grpc_address, http=http_address, control=control_address, picker=picker_address
+        )
         self._tasks = [
             asyncio.create_task(work, name=name) for name, work in self._upkeep.tasks().items()
         ]
+        self._tasks.append(asyncio.create_task(self.picker.run(), name="picker"))
         if self.resources.is_enabled:
             self._tasks.append(asyncio.create_task(self.resources.run(), name="resources"))
         self._is_ready = True
@@ -197,7 +221,11 @@ class Server:
 
     async def _close(self, grace_ns: int) -> None:
         """Close the listeners, gRPC first: health stays visible over HTTP while it drains."""
-        await self._grpc.stop(grace_ns / NS_PER_S)
+        end_s = asyncio.get_running_loop().time() + grace_ns / NS_PER_S
+        await self._grpc.set_serving(is_serving=False)
+        await self.picker.drain(grace_ns / NS_PER_S)
+        left_s = max(end_s - asyncio.get_running_loop().time(), 0)
+        await asyncio.gather(self._grpc.stop(left_s), self.picker.stop(left_s))
         await self._http.stop()
         await self._control_http.stop()
         self._control.changes.close()

@@ -28,6 +28,15 @@ class GrpcSettings:
         maximum=2**31 - 1,
         help="Largest message a client may send; a larger one ends in RESOURCE_EXHAUSTED.",
     )
+    metadata_bytes_max: int = knob(
+        64 * 1_024,
+        flag="grpc-max-metadata-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=1_024,
+        maximum=2**31 - 1,
+        help="Longest metadata a call may carry; longer ones end in RESOURCE_EXHAUSTED.",
+    )
     streams_max: int = knob(
         1_000,
         flag="grpc-max-concurrent-streams",

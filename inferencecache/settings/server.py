@@ -10,6 +10,7 @@ from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.logs import LogSettings
 from inferencecache.settings.lookup import LookupSettings
 from inferencecache.settings.metrics import MetricsSettings
+from inferencecache.settings.picker import PickerParseSettings, PickerSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.process import ProcessSettings
 from inferencecache.settings.ranking import RankingSettings
@@ -28,6 +29,8 @@ class ServerSettings:
     lookup: LookupSettings = field(default_factory=LookupSettings)
     grpc: GrpcSettings = field(default_factory=GrpcSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)
+    picker: PickerSettings = field(default_factory=PickerSettings)
+    picker_parse: PickerParseSettings = field(default_factory=PickerParseSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     control: ControlSettings = field(default_factory=ControlSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)

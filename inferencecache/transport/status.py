@@ -10,6 +10,14 @@ from inferencecache.errors import (
     InvalidRequestError,
     MalformedEventError,
 )
+from inferencecache.picker.faults import (
+    BudgetError,
+    CutPullError,
+    DrainingError,
+    IdleUploadError,
+    UnknownIdError,
+    UsedBodyError,
+)
 from inferencecache.service.access import AccessDeniedError
 
 STATUS_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
@@ -18,6 +26,12 @@ STATUS_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
     ConfigError: grpc.StatusCode.FAILED_PRECONDITION,
     AccessDeniedError: grpc.StatusCode.PERMISSION_DENIED,
     NotImplementedError: grpc.StatusCode.UNIMPLEMENTED,
+    UnknownIdError: grpc.StatusCode.NOT_FOUND,
+    UsedBodyError: grpc.StatusCode.FAILED_PRECONDITION,
+    BudgetError: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    IdleUploadError: grpc.StatusCode.DEADLINE_EXCEEDED,
+    CutPullError: grpc.StatusCode.ABORTED,
+    DrainingError: grpc.StatusCode.UNAVAILABLE,
 }
 """Exceptions raised on purpose; their message goes to the caller."""
 

@@ -7,7 +7,7 @@ take forty times the memory that it is charged for.
 Example: ``Rope([b"ab", b"cdef"]).spliced([Span(1, 3)], b"XYZ")`` is ``a``, ``XYZ``, ``def``.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 Chunk = bytes | memoryview
@@ -50,7 +50,7 @@ class Rope:
             return bytes(self._chunks[0])
         return b"".join(self._chunks)
 
-    def pieces(self, bytes_max: int) -> Iterator[bytes]:
+    def pieces(self, bytes_max: int) -> Generator[bytes, None, None]:
         """Yield the bytes in order, at most *bytes_max* at a time, none of them empty."""
         for chunk in self._chunks:
             if len(chunk) <= bytes_max:

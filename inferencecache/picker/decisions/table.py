@@ -61,6 +61,7 @@ class DecisionTable:
 
     Attributes:
         in_flight: Requests in flight by destination.
+        expired: Decisions that heard nothing for too long.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class DecisionTable:
         self._decisions: OrderedDict[int, Decision] = OrderedDict()
         self._deadlines = Deadlines()
         self.in_flight = InFlight()
+        self.expired = 0
 
     def __len__(self) -> int:
         """Return how many decisions are remembered."""
@@ -155,6 +157,7 @@ class DecisionTable:
             if decision.body.state is BodyState.PULLED:
                 self._deadlines.set(response_id, now_ns + self._settings.decision_ttl_ns)
                 continue
+            self.expired += decision.ending is None
             self._forget(decision)
             self._end(decision, Ending.EXPIRED)
 

@@ -1,0 +1,175 @@
+"""The picker of one server: its objects, its port if it has one, and its periodic work."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+import grpc
+
+from inferencecache.clock import NS_PER_S, Clock
+from inferencecache.picker.choice import Chooser
+from inferencecache.picker.decisions import DecisionListener, IgnoreDecisions, InFlight
+from inferencecache.picker.fixed_endpoints import FixedEndpoints, read_endpoints
+from inferencecache.service.pick import PickParts, PickPlane
+from inferencecache.settings.address import BindAddress
+from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.settings.picker import PickerParseSettings, PickerSettings
+from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
+from inferencecache.transport.grpc_access import OpenGuard, TenantGuard
+from inferencecache.transport.grpc_port import GrpcPort, RpcHandlers
+from inferencecache.transport.picker_handler import (
+    PICKER_SERVICE,
+    PickerHandler,
+    PickerHandlerParts,
+    picker_rpc_handlers,
+)
+from inferencecache.transport.picker_metrics import PickerMetrics
+from inferencecache.transport.picker_pick import PickRunner
+from inferencecache.transport.picker_reader import BodyReader
+from inferencecache.transport.random_ids import random_id
+from inferencecache.transport.structured_log import EventLog
+
+MakeChooser = Callable[[InFlight], Chooser]
+"""Builds whoever chooses, given what each destination has in flight."""
+
+_MESSAGE_OVERHEAD_BYTES = 1_048_576
+"""The picker's own port takes a largest chunk, or a report with a text as long, and no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PickerParts:
+    """What a picker is made of.
+
+    Attributes:
+        settings: What it may hold, and where it listens.
+        parse: What a body may look like.
+        port: Options of its own port, if it has one.
+        labels_max: Most destinations with a metric label of their own.
+        clock: Monotonic time.
+        observer: Counts failures.
+        log: Where it logs.
+        credentials: Of its own port; None serves plaintext.
+        guard: Decides which tenants a caller may pick for.
+        make_chooser: None takes the endpoints of the settings.
+        listener: Told about first tokens and endings.
+    """
+
+    settings: PickerSettings
+    parse: PickerParseSettings
+    port: GrpcSettings
+    labels_max: int
+    clock: Clock
+    observer: RpcObserver
+    log: EventLog
+    credentials: grpc.ServerCredentials | None = None
+    guard: TenantGuard = field(default_factory=OpenGuard)
+    make_chooser: MakeChooser | None = None
+    listener: DecisionListener = field(default_factory=IgnoreDecisions)
+
+
+class Picker:
+    """Serves ``kinference.v1.Picker``.
+
+    Args:
+        parts: Its collaborators.
+
+    Raises:
+        ConfigError: The fixed endpoints have another form.
+
+    Attributes:
+        plane: Bodies and decisions.
+        metrics: What it counts.
+        services: What the plane's port serves for it; empty when it has a port of its own.
+    """
+
+    def __init__(self, parts: PickerParts) -> None:
+        self._settings = parts.settings
+        self.plane = PickPlane(
+            PickParts(
+                settings=parts.settings,
+                clock=parts.clock,
+                new_id=random_id,
+                listener=parts.listener,
+            )
+        )
+        self.metrics = PickerMetrics(self.plane, parts.labels_max)
+        self._reader = BodyReader(parts.parse)
+        handlers = {PICKER_SERVICE.full_name: self._handlers(parts)}
+        self.services: Mapping[str, RpcHandlers] = {}
+        self._port: GrpcPort | None = None
+        if parts.settings.bind_address:
+            self._port = GrpcPort(_own_port(parts), handlers, parts.credentials)
+        else:
+            self.services = handlers
+
+    async def start(self) -> BindAddress | None:
+        """Listen on its own port and return the address, or None without one.
+
+        Raises:
+            ListenError: The address cannot be had.
+        """
+        return None if self._port is None else await self._port.start()
+
+    async def run(self) -> None:
+        """End, for ever, what nobody asks for any more."""
+        while True:
+            await asyncio.sleep(self._settings.tick_ns / NS_PER_S)
+            self.plane.tick()
+
+    async def drain(self, limit_s: float) -> None:
+        """Take no new bodies and wait for those that are there to be let go.
+
+        Args:
+            limit_s: Longest wait, in seconds.
+        """
+        self.plane.drain()
+        if self._port is not None:
+            await self._port.set_serving(is_serving=False)
+        tick_s = self._settings.tick_ns / NS_PER_S
+        for _ in range(ceil(limit_s / tick_s)):
+            if not len(self.plane.bodies):
+                return
+            await asyncio.sleep(tick_s)
+
+    async def stop(self, grace_s: float) -> None:
+        """End its own port and the processes that read for it.
+
+        Args:
+            grace_s: Longest wait for running calls, in seconds.
+        """
+        if self._port is not None:
+            await self._port.stop(grace_s)
+        self._reader.close()
+
+    def _handlers(self, parts: PickerParts) -> RpcHandlers:
+        in_flight = self.plane.decisions.in_flight
+        make_chooser = parts.make_chooser or (
+            lambda counts: FixedEndpoints(read_endpoints(parts.settings.endpoints), counts)
+        )
+        runner = PickRunner(
+            plane=self.plane,
+            reader=self._reader,
+            chooser=make_chooser(in_flight),
+            metrics=self.metrics,
+            clock=parts.clock,
+            log=parts.log,
+        )
+        failures = FailureLog(
+            parts.observer, parts.log, parts.clock, parts.port.failure_log_interval_ns
+        )
+        handler = PickerHandler(
+            PickerHandlerParts(runner=runner, settings=parts.settings, guard=parts.guard)
+        )
+        return picker_rpc_handlers(handler, Boundary(parts.observer, failures))
+
+
+def _own_port(parts: PickerParts) -> GrpcSettings:
+    """Return the settings of a port that serves the picker alone; it compresses nothing."""
+    receive_bytes_max = parts.settings.chunk_bytes_max + _MESSAGE_OVERHEAD_BYTES
+    return replace(
+        parts.port,
+        bind_address=parts.settings.bind_address,
+        receive_bytes_max=receive_bytes_max,
+        compression="none",
+    )

@@ -1,0 +1,77 @@
+"""Every metric of the picker, once."""
+
+from typing import Final
+
+from inferencecache.transport.metric_catalog import MetricKind, MetricSpec
+
+BODIES: Final = MetricSpec(
+    name="inferencecache_picker_bodies_buffered",
+    kind=MetricKind.GAUGE,
+    help="Bodies from the first byte of their upload until they are let go.",
+)
+BUFFERED_BYTES: Final = MetricSpec(
+    name="inferencecache_picker_buffered_bytes",
+    kind=MetricKind.GAUGE,
+    help="Bytes of those bodies.",
+)
+DECISIONS: Final = MetricSpec(
+    name="inferencecache_picker_decisions",
+    kind=MetricKind.GAUGE,
+    help="Decisions that can still be reported about.",
+)
+IN_FLIGHT: Final = MetricSpec(
+    name="inferencecache_picker_inflight",
+    kind=MetricKind.GAUGE,
+    labels=("endpoint",),
+    help="Requests given to a destination and not ended.",
+)
+PUSHES: Final = MetricSpec(
+    name="inferencecache_picker_push_total",
+    kind=MetricKind.COUNTER,
+    labels=("result",),
+    help="Ended uploads by result.",
+)
+PICKS: Final = MetricSpec(
+    name="inferencecache_picker_pick_total",
+    kind=MetricKind.COUNTER,
+    labels=("outcome", "qos"),
+    help="Pick answers by outcome.",
+)
+PICK_LATENCY: Final = MetricSpec(
+    name="inferencecache_picker_pick_seconds",
+    kind=MetricKind.HISTOGRAM,
+    buckets_seconds=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0),
+    help="Time from a Pick to its answer.",
+)
+ABORTS: Final = MetricSpec(
+    name="inferencecache_picker_aborts_total",
+    kind=MetricKind.COUNTER,
+    labels=("reason",),
+    help="Abort calls by reason.",
+)
+UNKNOWN_REPORTS: Final = MetricSpec(
+    name="inferencecache_picker_reports_unknown_total",
+    kind=MetricKind.COUNTER,
+    labels=("method",),
+    help="Reports about decisions that are unknown, over, or were reported about before.",
+)
+EXPIRED: Final = MetricSpec(
+    name="inferencecache_picker_expired_total",
+    kind=MetricKind.COUNTER,
+    labels=("stage",),
+    help="Bodies and decisions whose time was over, by how far they had come.",
+)
+
+PICKER_CATALOG: Final = (
+    BODIES,
+    BUFFERED_BYTES,
+    DECISIONS,
+    IN_FLIGHT,
+    PUSHES,
+    PICKS,
+    PICK_LATENCY,
+    ABORTS,
+    UNKNOWN_REPORTS,
+    EXPIRED,
+)
+"""All of them, in the order of the reference page."""

@@ -1,0 +1,76 @@
+"""Read bodies: small ones here, large ones in a process beside the server.
+
+A thread would not do: whoever reads JSON holds the interpreter until it is done.
+"""
+
+import asyncio
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from threading import Thread
+
+from inferencecache.picker.bodies import Rope
+from inferencecache.picker.request import InferenceRequest, is_laborious, parse_body
+from inferencecache.settings.picker import PickerParseSettings
+
+
+class BodyReader:
+    """Parses bodies without keeping anybody waiting.
+
+    Args:
+        settings: What is too deep, too long, or too much to be read here.
+    """
+
+    def __init__(self, settings: PickerParseSettings) -> None:
+        self._settings = settings
+        self._turn = asyncio.Semaphore(settings.processes_max)
+        self._processes: ProcessPoolExecutor | None = None
+
+    async def read(self, content: Rope) -> InferenceRequest:
+        """Return what *content* says.
+
+        Raises:
+            BadBodyError: It is no inference request.
+            BrokenProcessPool: The process that read it died; the next body gets a new one.
+        """
+        if content.length <= self._settings.inline_bytes_max:
+            data = content.join()
+            if not is_laborious(data, self._settings):
+                return parse_body(data, self._settings)
+        async with self._turn:
+            return await self._read_elsewhere(content.join())
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._processes is not None:
+            self._processes.shutdown(wait=False, cancel_futures=True)
+            self._processes = None
+
+    async def _read_elsewhere(self, data: bytes) -> InferenceRequest:
+        if self._processes is None:
+            self._processes = ProcessPoolExecutor(
+                self._settings.processes_max,
+                mp_context=get_context("spawn"),
+                initializer=_serve_parent,
+            )
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._processes, parse_body, data, self._settings)
+        except BrokenProcessPool:
+            self.close()
+            raise
+
+
+def _serve_parent() -> None:
+    """Leave interrupts to the parent, and end when it does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(0)

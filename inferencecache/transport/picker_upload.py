@@ -1,0 +1,120 @@
+"""Take a body in, and tell a clean end from one that only looks like it.
+
+A stream that was reset, or whose message was too large for the transport, ends for its reader like
+one that was closed; the cancellation follows a moment later. So nothing is believed before the
+initial metadata could be sent, which takes a round through the library, and when the call turns out
+to be cancelled even then, its body is discarded: the id in the answer has not reached anybody.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+
+from inferencecache.clock import NS_PER_S
+from inferencecache.errors import InvalidRequestError
+from inferencecache.kinference.v1 import picker_pb2 as pb
+from inferencecache.picker.bodies import Body
+from inferencecache.picker.faults import IdleUploadError
+from inferencecache.service.pick import PickPlane
+from inferencecache.transport.picker_convert import declared_bytes, request_id
+from inferencecache.transport.picker_metrics import PickerMetrics, push_result
+from inferencecache.transport.structured_log import EventLog
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class Uploads:
+    """Takes bodies in.
+
+    Args:
+        plane: Where they belong.
+        metrics: Counts them.
+        log: Told about each at DEBUG.
+        idle_ns: Longest silence, in nanoseconds.
+    """
+
+    def __init__(
+        self, plane: PickPlane, metrics: PickerMetrics, log: EventLog, idle_ns: int
+    ) -> None:
+        self._plane = plane
+        self._metrics = metrics
+        self._log = log
+        self._idle_s = idle_ns / NS_PER_S
+
+    async def receive(
+        self, chunks: AsyncIterator[pb.BodyChunk | None], context: Context
+    ) -> pb.PushBodyResponse:
+        """Take one body in and name it.
+
+        Args:
+            chunks: The call's messages; None stands for one that did not parse.
+            context: The call.
+
+        Raises:
+            InvalidRequestError: A header or message makes no sense, or the length is not true.
+            BudgetError: There is no room.
+            IdleUploadError: The caller fell silent.
+            DrainingError: The server is about to end.
+        """
+        try:
+            pushed = await self._receive(chunks, context)
+        except BaseException as error:
+            self._finish(context, push_result(error), 0)
+            raise
+        self._finish(context, "ok", pushed.total_bytes)
+        return pushed
+
+    async def _receive(
+        self, chunks: AsyncIterator[pb.BodyChunk | None], context: Context
+    ) -> pb.PushBodyResponse:
+        body = self._plane.open_upload(declared_bytes(context))
+        discard = _Discard(self._plane, body)
+        context.add_done_callback(discard)  # type: ignore[arg-type] # the stub wants its own class
+        try:
+            await _append_all(self._plane, body, chunks, self._idle_s)
+            await context.send_initial_metadata(())
+            total_bytes = body.charged_bytes
+            stream_id = self._plane.complete(body)
+        except BaseException:
+            self._plane.bodies.retract(body)
+            raise
+        return pb.PushBodyResponse(stream_id=stream_id, total_bytes=total_bytes)
+
+    def _finish(self, context: Context, result: str, total_bytes: int) -> None:
+        self._metrics.push_ended(result)
+        self._log.debug(
+            "push", client_request_id=request_id(context), result=result, bytes=total_bytes
+        )
+
+
+class _Discard:
+    """Discards a body when its call turns out to have been cancelled."""
+
+    __slots__ = ("_body", "_plane")
+
+    def __init__(self, plane: PickPlane, body: Body) -> None:
+        self._plane = plane
+        self._body = body
+
+    def __call__(self, call: Context) -> None:
+        if call.cancelled():
+            self._plane.bodies.retract(self._body)
+
+
+async def _append_all(
+    plane: PickPlane, body: Body, chunks: AsyncIterator[pb.BodyChunk | None], idle_s: float
+) -> None:
+    clock = asyncio.get_running_loop().time
+    try:
+        async with asyncio.timeout(idle_s) as silence:
+            async for message in chunks:
+                if message is None:
+                    raise InvalidRequestError(
+                        field="BodyChunk", value="bytes", allowed="a message that parses"
+                    )
+                plane.append(body, message.chunk)
+                silence.reschedule(clock() + idle_s)
+    except TimeoutError:
+        raise IdleUploadError from None
