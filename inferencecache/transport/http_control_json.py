@@ -1,4 +1,4 @@
-"""Values of ours as JSON for people and pages: keys in camel case, nothing left out."""
+"""Values of ours as JSON for people and pages, with keys in camel case."""
 
 import dataclasses
 import json
@@ -34,6 +34,11 @@ def plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
     return value
+
+
+def present(value: object) -> dict[str, Any]:
+    """Return the members of *value*, a data class, that are not None."""
+    return {name: part for name, part in plain(value).items() if part is not None}
 
 
 def _camel(name: str) -> str:

@@ -19,7 +19,7 @@ from inferencecache.service.probe_body import (
 from inferencecache.transport.auth import Authenticator
 from inferencecache.transport.http_answer import json_answer, refusal
 from inferencecache.transport.http_control import Endpoint, Page
-from inferencecache.transport.http_control_json import json_text
+from inferencecache.transport.http_control_json import json_text, present
 from inferencecache.transport.metrics_control import AuthScope, ControlMetrics
 from inferencecache.transport.policy_changes import PolicyChanges
 from inferencecache.transport.probe_runner import ProbeRunner
@@ -118,15 +118,19 @@ class ControlPages:
 
     async def _debug_state(self, _body: bytes) -> web.Response:
         index = self._parts.plane.index
-        snapshot = index.snapshot()
-        return await _shown(
-            {
-                "totalPrefixes": snapshot.total_prefixes,
-                "heldEntries": index.entries,
-                "tenants": snapshot.tenants,
-                "replicas": replica_states(snapshot),
-            }
-        )
+        snapshot, held_entries = index.snapshot(), index.entries
+
+        def shown() -> str:
+            return json_text(
+                {
+                    "totalPrefixes": snapshot.total_prefixes,
+                    "heldEntries": held_entries,
+                    "tenants": snapshot.tenants,
+                    "replicas": [present(state) for state in replica_states(snapshot)],
+                }
+            )
+
+        return json_answer(await asyncio.to_thread(shown))
 
     async def _debug_policy(self, _body: bytes) -> web.Response:
         return await _shown(self._parts.plane.policy_layers.view())
