@@ -1,20 +1,22 @@
 """Things ordered by when they were last seen, oldest first.
 
-Worked example::
+Worked example, with items named by their key::
 
-    add(a, 10)  add(b, 10)  add(c, 30)      10: [a b]   30: [c]
-    oldest() is b                           among equals the last one added comes first
-    discard(b, 10)  add(b, 40)              10: [a]     30: [c]     40: [b]
+    add(1, 10)  add(2, 10)  add(3, 30)      10: [1 2]   30: [3]
+    oldest() is 2                           among equals the largest key comes first
+    discard(2, 10)  add(2, 40)              10: [1]     30: [3]     40: [2]
 
-Equal ages fall together in one bucket, and the last one added leaves first: blocks of one report
-are added from the head of the chain, so its deepest part goes before what it depends on.
+Keys say what was reported after what, and how deep: blocks of one report have growing keys from the
+head of the chain, so its deepest part goes before what it depends on.
 
 Theory of operation: stamps that only grow need no sorting, so they stand in a linked map in the
 order they came. A stamp older than the newest, and not among those, goes to a sorted map. The
-oldest is the older of the two heads.
+oldest is the older of the two heads. Equal stamps share a bucket, which is sorted only if items
+came out of order, and only once it is the oldest.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from sortedcontainers import SortedDict
@@ -22,14 +24,29 @@ from sortedcontainers import SortedDict
 T = TypeVar("T")
 
 
+class _Bucket(Generic[T]):
+    """Items of one stamp; *last_key* is None once they may be out of order."""
+
+    __slots__ = ("items", "last_key")
+
+    def __init__(self, item: T, key: int) -> None:
+        self.items: dict[T, None] = {item: None}
+        self.last_key: int | None = key
+
+
 class AgeOrder(Generic[T]):
-    """An order of hashable items by nanosecond stamps that may be equal, old or out of order."""
+    """An order of hashable items by nanosecond stamps that may be equal, old or out of order.
 
-    __slots__ = ("_growing", "_late", "_newest_ns")
+    Args:
+        key: Ranks items of equal age; the largest goes first.
+    """
 
-    def __init__(self) -> None:
-        self._growing: OrderedDict[int, dict[T, None]] = OrderedDict()
-        self._late: SortedDict[int, dict[T, None]] = SortedDict()
+    __slots__ = ("_growing", "_key", "_late", "_newest_ns")
+
+    def __init__(self, key: Callable[[T], int]) -> None:
+        self._key = key
+        self._growing: OrderedDict[int, _Bucket[T]] = OrderedDict()
+        self._late: SortedDict[int, _Bucket[T]] = SortedDict()
         self._newest_ns: int | None = None
 
     def __bool__(self) -> bool:
@@ -40,33 +57,37 @@ class AgeOrder(Generic[T]):
 
         Complexity: O(1) for a stamp that is new or present, O(log stamps) for an old one.
         """
+        key = self._key(item)
         if self._newest_ns is None or seen_ns > self._newest_ns:
             self._newest_ns = seen_ns
-            self._growing[seen_ns] = {item: None}
+            self._growing[seen_ns] = _Bucket(item, key)
             return
-        bucket = self._growing.get(seen_ns)
+        bucket = self._growing.get(seen_ns) or self._late.get(seen_ns)
         if bucket is None:
-            bucket = self._late.get(seen_ns)
-        if bucket is None:
-            self._late[seen_ns] = {item: None}
-        else:
-            bucket[item] = None
+            self._late[seen_ns] = _Bucket(item, key)
+            return
+        bucket.items[item] = None
+        if bucket.last_key is not None:
+            bucket.last_key = key if key > bucket.last_key else None
 
     def discard(self, item: T, seen_ns: int) -> None:
         """Take *item* out, which was added at *seen_ns*.
 
         Complexity: O(1), or O(log stamps) for the last item of an old stamp.
         """
-        bucket = self._growing.get(seen_ns)
-        if bucket is not None:
-            del bucket[item]
-            if not bucket:
-                del self._growing[seen_ns]
-            return
-        bucket = self._late[seen_ns]
-        del bucket[item]
-        if not bucket:
-            del self._late[seen_ns]
+        stamps = self._growing if seen_ns in self._growing else self._late
+        items = stamps[seen_ns].items
+        del items[item]
+        if not items:
+            del stamps[seen_ns]
+
+    def disorder(self, seen_ns: int) -> None:
+        """Note that the key of an item at *seen_ns* changed.
+
+        Complexity: O(1).
+        """
+        bucket = self._growing.get(seen_ns) or self._late[seen_ns]
+        bucket.last_key = None
 
     def oldest_ns(self) -> int | None:
         """Return the smallest stamp, None when empty.
@@ -82,16 +103,19 @@ class AgeOrder(Generic[T]):
     def oldest(self) -> T | None:
         """Return the item that goes first, None when empty.
 
-        Complexity: O(log stamps), amortised.
+        Complexity: O(log stamps), amortised; O(items of that stamp) after they came out of order.
         """
         seen_ns = self.oldest_ns()
         if seen_ns is None:
             return None
         bucket = self._growing.get(seen_ns) or self._late[seen_ns]
+        if bucket.last_key is None:
+            bucket.items = dict.fromkeys(sorted(bucket.items, key=self._key))
+            bucket.last_key = self._key(next(reversed(bucket.items)))
         # Taking the last item out and putting it back keeps the order and, unlike reading it
         # through reversed(), never walks again over slots that deletions left empty.
-        item, _ = bucket.popitem()
-        bucket[item] = None
+        item, _ = bucket.items.popitem()
+        bucket.items[item] = None
         return item
 
     def items(self) -> list[T]:
@@ -100,4 +124,4 @@ class AgeOrder(Generic[T]):
         Complexity: O(items).
         """
         orders = (self._growing, self._late)
-        return [item for order in orders for bucket in order.values() for item in bucket]
+        return [item for order in orders for bucket in order.values() for item in bucket.items]

@@ -1,5 +1,6 @@
 """Which of a tenant's holds goes first: for expiry, for the cap, for the quota."""
 
+from operator import attrgetter
 from typing import Protocol
 
 from inferencecache.index.age_order import AgeOrder
@@ -26,8 +27,8 @@ class TenantAges:
 
     def __init__(self, listener: HeadListener) -> None:
         self._listener = listener
-        self._unused: AgeOrder[Hold] = AgeOrder()
-        self._used: AgeOrder[Hold] = AgeOrder()
+        self._unused: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
+        self._used: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
         self._newest: AgeOrder[Run] | None = None
 
     def add(self, hold: Hold) -> None:
@@ -53,27 +54,27 @@ class TenantAges:
         if self._newest is not None:
             self._follow(hold.run)
 
-    def move(self, hold: Hold, seen_ns: int) -> None:
-        """Give a hold a new stamp.
+    def move(self, hold: Hold, seen_ns: int, order: int) -> None:
+        """Give a hold a new stamp, and a new place among those of its age.
 
         Complexity: O(log stamps); with a quota also O(holders).
         """
-        order = self._used if hold.credits else self._unused
-        order.discard(hold, hold.last_seen_ns)
+        holds = self._used if hold.credits else self._unused
+        holds.discard(hold, hold.last_seen_ns)
         hold.last_seen_ns = seen_ns
-        order.add(hold, seen_ns)
+        hold.order = order
+        holds.add(hold, seen_ns)
         self._listener(seen_ns)
         if self._newest is not None:
             self._follow(hold.run)
 
-    def to_end(self, hold: Hold) -> None:
-        """Make a hold the last added of its age.
+    def reorder(self, hold: Hold, order: int) -> None:
+        """Change a hold's place among those of its age.
 
-        Complexity: O(1), or O(log stamps) if it is alone.
+        Complexity: O(1).
         """
-        order = self._used if hold.credits else self._unused
-        order.discard(hold, hold.last_seen_ns)
-        order.add(hold, hold.last_seen_ns)
+        hold.order = order
+        (self._used if hold.credits else self._unused).disorder(hold.last_seen_ns)
 
     def credit(self, hold: Hold, uses: int) -> None:
         """Set a hold's use count.
@@ -117,7 +118,7 @@ class TenantAges:
 
         Complexity: O(runs).
         """
-        self._newest = AgeOrder()
+        self._newest = AgeOrder(_order_of_newest)
         for run in runs:
             run.newest_ns = None
             self._follow(run)
@@ -147,9 +148,9 @@ class TenantAges:
             return
         if run.newest_ns is not None:
             self._newest.discard(run, run.newest_ns)
+        run.newest_ns = newest
         if newest is not None:
             self._newest.add(run, newest)
-        run.newest_ns = newest
 
     def holds(self) -> list[Hold]:
         """Return every hold, for checks.
@@ -164,3 +165,7 @@ class TenantAges:
         Complexity: O(runs).
         """
         return self._newest.items() if self._newest is not None else []
+
+
+def _order_of_newest(run: Run) -> int:
+    return max(h.order for h in run.holds.values() if h.last_seen_ns == run.newest_ns)

@@ -39,10 +39,13 @@ def credit_match(
 
 
 def _carved(partition: Partition, hashes: list[bytes]) -> dict[Run, None]:
-    """Return the runs that make up *hashes* exactly, cutting them where needed."""
+    """Return the runs that make up *hashes* exactly, cutting them where needed.
+
+    Runs are named only after the last cut: a block that comes twice cuts what its first occurrence
+    was part of.
+    """
     packed = pack(hashes, partition.width) if partition.stride else b""
     stride = partition.stride
-    runs: dict[Run, None] = {}
     at = 0
     while at < len(hashes):
         run = partition.run_of.get(hashes[at])
@@ -51,9 +54,9 @@ def _carved(partition: Partition, hashes: list[bytes]) -> dict[Run, None]:
         extent, start = 1, partition.position(run, hashes[at])
         if run.length > 1:
             extent = common_blocks(packed, at * stride, run.packed, start * stride, stride)
-        runs[carve(partition, run, start, extent)] = None
+        carve(partition, run, start, extent)
         at += extent
-    return runs
+    return dict.fromkeys(partition.run_of[block_hash] for block_hash in hashes[:at])
 
 
 def halve_slices(ledger: Ledger, slice_holds: int) -> Iterator[None]:

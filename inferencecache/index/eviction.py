@@ -8,6 +8,7 @@ are each the head of an order.
 from collections.abc import Iterator
 
 from inferencecache.index.counters import EvictionReason, IndexCounters
+from inferencecache.index.removal import reclaim_hold
 from inferencecache.index.rules import TenantRules
 from inferencecache.index.run import Hold
 from inferencecache.index.tenancy import Ledger, TenantState
@@ -43,7 +44,7 @@ class Evictor:
         self._revision = rules.revision
 
     def enforce_quota(self, tenant: TenantState) -> None:
-        """Remove a tenant's stalest keys until it keeps its quota.
+        """Remove a tenant's stalest keys until it keeps its quota, those nobody holds first.
 
         Complexity: O(keys removed + log stamps); O(runs) once when a quota is new.
         """
@@ -55,6 +56,8 @@ class Evictor:
             return
         if not ages.follows_runs:
             ages.follow_runs(list({hold.run: None for hold in ages.holds()}))
+        while tenant.keys > quota and reclaim_hold(tenant):
+            pass
         while tenant.keys > quota:
             run = ages.stalest_run()
             assert run is not None, "a tenant with keys has runs"

@@ -101,6 +101,7 @@ class Partition:
         Complexity: O(log stamps).
         """
         hold = Hold(incarnation, run, seen_ns, tier)
+        hold.order = self._ledger.take_order(run.length)
         self._attach(hold)
         self._count(incarnation, run.length)
         incarnation.saw(seen_ns)
@@ -113,7 +114,8 @@ class Partition:
         """
         if hold.last_seen_ns != seen_ns:
             hold.incarnation.forgot(hold.last_seen_ns)
-            self.scope.model.tenant.ages.move(hold, seen_ns)
+            order = self._ledger.take_order(hold.run.length)
+            self.scope.model.tenant.ages.move(hold, seen_ns, order)
             hold.incarnation.saw(seen_ns)
         if hold.tier != tier:
             hold.tier = tier
@@ -157,13 +159,14 @@ class Partition:
         for incarnation, hold in run.holds.items():
             other = Hold(incarnation, twin, hold.last_seen_ns, hold.tier)
             other.credits = hold.credits
+            other.order = hold.order if run is right else hold.order + at
             if hold.token_counts is not None:
                 parts = (hold.token_counts[:at], hold.token_counts[at:])
                 hold.token_counts = parts[run is right]
                 other.token_counts = parts[twin is right]
             self._attach(other)
             if run is right:
-                ages.to_end(hold)
+                ages.reorder(hold, hold.order + at)
 
     def join(self, left: Run, right: Run) -> Run | None:
         """Make one run of two that are held alike, or return None.
@@ -185,7 +188,10 @@ class Partition:
         run_of = self.run_of
         for block_hash in shorter_hashes:
             run_of[block_hash] = longer
+        ages = self.scope.model.tenant.ages
         for hold in list(shorter.holds.values()):
+            if shorter is left:
+                ages.reorder(longer.holds[hold.incarnation], hold.order)
             self._detach(hold)
         shorter.length = 0
         shorter.following = None

@@ -2,14 +2,30 @@
 
 ALL_CLEARED is true at once: the replica's incarnation is marked and no longer counts anywhere, in
 time that does not depend on how much it held. Its holds are then reclaimed, a first slice right
-away and the rest when the loop has time.
+away and the rest when the loop has time. Until then blocks that nobody else holds still count as
+keys; a quota reclaims them before it takes anything else.
 """
 
-from collections import deque
 from collections.abc import Iterator
 
-from inferencecache.index.run import Incarnation
-from inferencecache.index.tenancy import Ledger, ModelState
+from inferencecache.index.tenancy import Ledger, ModelState, TenantState
+
+
+def reclaim_hold(tenant: TenantState) -> int:
+    """Reclaim one hold of a tenant's cleared replicas; return the work it was, 0 if none is left.
+
+    Complexity: O(log stamps), and O(length of its run) if nobody else holds it.
+    """
+    while tenant.cleared:
+        holds = tenant.cleared[0].holds
+        if holds:
+            hold = next(reversed(holds))
+            work = hold.run.length + 1
+            hold.run.partition.drop_hold(hold)
+            return work
+        tenant.cleared.popleft()
+    tenant.ledger.reclaiming.pop(tenant, None)
+    return 0
 
 
 class Remover:
@@ -20,17 +36,16 @@ class Remover:
         slice_blocks: Blocks reclaimed before the loop is given back.
     """
 
-    __slots__ = ("_cleared", "_ledger", "_slice_blocks")
+    __slots__ = ("_ledger", "_slice_blocks")
 
     def __init__(self, ledger: Ledger, slice_blocks: int) -> None:
         self._ledger = ledger
         self._slice_blocks = slice_blocks
-        self._cleared: deque[Incarnation] = deque()
 
     @property
     def has_pending(self) -> bool:
         """Whether holds of cleared replicas wait to be reclaimed."""
-        return bool(self._cleared)
+        return bool(self._ledger.reclaiming)
 
     def evict_block(
         self, model: ModelState, replica_id: str, block_hash: bytes, adapter_id: str
@@ -65,7 +80,8 @@ class Remover:
             scope.forget(replica_id)
         self._ledger.add_entries(model, -incarnation.entries)
         incarnation.entries = 0
-        self._cleared.append(incarnation)
+        model.tenant.cleared.append(incarnation)
+        self._ledger.reclaiming[model.tenant] = None
         next(self.reclaim_slices(), None)
 
     def reclaim_slices(self) -> Iterator[None]:
@@ -74,15 +90,8 @@ class Remover:
         Complexity: O(holds + blocks nobody else holds).
         """
         budget = self._slice_blocks
-        while self._cleared:
-            holds = self._cleared[0].holds
-            while holds:
-                hold = next(reversed(holds))
-                budget -= hold.run.length + 1
-                hold.run.partition.drop_hold(hold)
-                if budget <= 0:
-                    yield
-                    budget = self._slice_blocks
-                    break
-            else:
-                self._cleared.popleft()
+        while self._ledger.reclaiming:
+            budget -= reclaim_hold(next(iter(self._ledger.reclaiming)))
+            if budget <= 0:
+                yield
+                budget = self._slice_blocks

@@ -83,9 +83,11 @@ class Hold:
         tier: Storage tier, 1 is the engine's own cache.
         token_counts: The replica's own cumulative counts if they differ from the run's, else None.
         credits: Use count under LFU.
+        order: Place of its first block among everything reported; among holds of one age the
+            largest goes first.
     """
 
-    __slots__ = ("credits", "incarnation", "last_seen_ns", "run", "tier", "token_counts")
+    __slots__ = ("credits", "incarnation", "last_seen_ns", "order", "run", "tier", "token_counts")
 
     def __init__(self, incarnation: Incarnation, run: Run, last_seen_ns: int, tier: int) -> None:
         self.incarnation = incarnation
@@ -94,6 +96,7 @@ class Hold:
         self.tier = tier
         self.token_counts: TokenCounts | None = None
         self.credits = 0
+        self.order = 0
 
     def matches(self, other: Hold) -> bool:
         """Tell whether two holds of neighbouring runs may become one.

@@ -14,6 +14,7 @@ one key. Empty containers are removed at once, so presence is membership.
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Final
 
@@ -129,6 +130,7 @@ class TenantState:
 
     __slots__ = (
         "ages",
+        "cleared",
         "entries",
         "head_hint",
         "is_reserved",
@@ -148,7 +150,8 @@ class TenantState:
         self.entries = 0
         self.head_hint: int | None = None
         self.ages = TenantAges(lambda seen_ns: ledger.hint(self, seen_ns))
-        self.stats_order: AgeOrder[StatsRecord] = AgeOrder()
+        self.stats_order: AgeOrder[StatsRecord] = AgeOrder(lambda _: 0)
+        self.cleared: deque[Incarnation] = deque()
 
     def put_stats(self, model: ModelState, record: StatsRecord) -> None:
         """Add or replace a replica's statistics in one model.
@@ -191,10 +194,12 @@ class Ledger:
     __slots__ = (
         "_drained",
         "_heads",
+        "_order",
         "_pushes",
         "entries",
         "keys",
         "keys_by_model",
+        "reclaiming",
         "stats_records",
         "tenants",
     )
@@ -206,8 +211,19 @@ class Ledger:
         self.keys_by_model: dict[str, int] = {}
         self._drained: dict[str, None] = {}
         self.stats_records = 0
+        self.reclaiming: dict[TenantState, None] = {}
+        self._order = 0
         self._heads: list[tuple[int, str, int, TenantState]] = []
         self._pushes = 0
+
+    def take_order(self, blocks: int) -> int:
+        """Return the place of the first of *blocks* now reported among everything reported.
+
+        Complexity: O(1).
+        """
+        first = self._order
+        self._order += blocks
+        return first
 
     def model(self, tenant_id: str, model_id: str) -> ModelState:
         """Return the state of a (tenant, model), made if absent.

@@ -1,6 +1,5 @@
 """Keys of a cleared replica do not count against the quota, reclaimed already or not."""
 
-import pytest
 from index_twin import IndexTwin
 from index_vocabulary import CHAIN
 from plain_update import PlainPrefix, PlainUpdate
@@ -9,7 +8,6 @@ from inferencecache.index import EventType, IndexEvent
 from inferencecache.settings.index import IndexSettings
 
 
-@pytest.mark.xfail(reason="keys count until they are reclaimed, and live ones go in their place")
 def test_quota_evicts_no_live_key_for_a_dead_one() -> None:
     """Two old keys, two cleared ones and two new ones are four: a quota of four takes none."""
     twin = IndexTwin(IndexSettings(slice_blocks=1))

@@ -1,6 +1,5 @@
 """A hint for a request that names a block twice counts as a use of every block it matched."""
 
-import pytest
 from index_twin import IndexTwin
 from index_vocabulary import CHAIN
 from plain_update import PlainPrefix, PlainUpdate
@@ -9,7 +8,6 @@ from inferencecache.settings.index import IndexSettings
 from inferencecache.types import EvictionAlgorithm, PartitionKey
 
 
-@pytest.mark.xfail(reason="the second visit cuts the run that the first one noted")
 def test_every_block_of_a_repeating_request_counts_as_used() -> None:
     """Of h0 h1 h2 h1 all three blocks are used, so a newcomer at the cap is its own victim."""
     twin = IndexTwin(IndexSettings(entries_max=3))
