@@ -1,13 +1,13 @@
 """Chain lookups in the index, in process.
 
 Workload: a request whose whole chain the holders have; 512 blocks with 16 holders, 8,192 blocks
-with 16 holders, 512 blocks with 128 holders scored and sorted, and 512 blocks that are each a run
-of their own because 16 holders reported each block at another time. Seed: ``workload.SEED``.
-Budget: 1 s per timing.
+with 16 holders, each as a list of hashes and packed, as the server hands a request down; 512 blocks
+with 128 holders scored and sorted; and 512 blocks that are each a run of their own because 16
+holders reported each block at another time. Seed: ``workload.SEED``. Budget: 1 s per timing.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from benchmarks.measure import median_us, require
@@ -17,6 +17,7 @@ from benchmarks.peer import SKIP_NOTE, load_peer, numbers
 from benchmarks.row import Bound, Row
 from benchmarks.workload import (
     KEY,
+    KEY_BYTES,
     NS_PER_S,
     SEED,
     START_NS,
@@ -27,7 +28,8 @@ from benchmarks.workload import (
     counts_of,
     new_index,
 )
-from inferencecache.index import PrefixIndex
+from inferencecache.index import PackedHashes, PrefixIndex
+from inferencecache.index.packing import pack_uniform
 from inferencecache.ranking import RankInputs, rank_matches
 from inferencecache.settings.ranking import RankingSettings
 from inferencecache.types import Scope
@@ -50,20 +52,28 @@ def _shared(options: Options, *, blocks: int, holders: int, target_us: float) ->
     found = index.match_chain(KEY, chain, counts, NOW_NS)
     require([c[4] for c in found] == [blocks] * holders, "every holder matches the whole chain")
     peer_us, note = _peer_us(options, chain, holders)
-    yield Row(
-        what=f"chain match, {blocks:,} blocks, {holders} holders of all",
-        unit="us",
-        value=median_us(_match(index, chain, counts), options.budget_s),
-        bound=Bound.AT_MOST,
-        target=target_us,
-        naive=median_us(_naive_match(naive, chain, counts), options.budget_s),
-        peer=peer_us,
-        peer_ratio_max=0.5,
-        note=note,
-    )
+    naive_us = median_us(_naive_match(naive, chain, counts), options.budget_s)
+    packed = PackedHashes(pack_uniform(chain), KEY_BYTES)
+    for form, call in (
+        ("a list", _match(index, chain, counts)),
+        ("packed", _match(index, packed, bytes(counts))),
+    ):
+        yield Row(
+            what=f"chain match, {blocks:,} blocks, {holders} holders of all, {form}",
+            unit="us",
+            value=median_us(call, options.budget_s),
+            bound=Bound.AT_MOST,
+            target=target_us,
+            naive=naive_us,
+            peer=peer_us,
+            peer_ratio_max=0.5,
+            note=note,
+        )
 
 
-def _match(index: PrefixIndex, chain: Chain, counts: list[int]) -> Callable[[], object]:
+def _match(
+    index: PrefixIndex, chain: Sequence[bytes], counts: Sequence[int]
+) -> Callable[[], object]:
     return partial(index.match_chain, KEY, chain, counts, NOW_NS)
 
 
