@@ -1,6 +1,27 @@
 """A simulated engine fleet fed by request traces: pure, repeatable, without I/O."""
 
 from inferencecache.simulation.block_cache import BlockCache, CacheOutcome
+from inferencecache.simulation.engine_config import PublisherPlan, plan_of
+from inferencecache.simulation.engine_event import (
+    ClearedBlocks,
+    EngineEvent,
+    RemovedBlocks,
+    StoredBlocks,
+)
+from inferencecache.simulation.engine_layout import (
+    LAYOUT_NAMES,
+    LAYOUTS,
+    EngineLayout,
+    HashForm,
+    layout_of,
+)
+from inferencecache.simulation.engine_life import EngineLife, EnginePrompt, ExpectedKey, LifeRules
+from inferencecache.simulation.engine_page import render_page
+from inferencecache.simulation.engine_player import EngineGauges, EnginePlayer
+from inferencecache.simulation.engine_prompt import TokenizedTrace, tokenize_trace, trace_tokens
+from inferencecache.simulation.engine_script import Serve, Step, parse_script
+from inferencecache.simulation.engine_stream import EngineStream, Message, StreamRules
+from inferencecache.simulation.engine_traffic import TrafficRules, traffic
 from inferencecache.simulation.experiment import Answer, Experiment, Served, Standing
 from inferencecache.simulation.fleet import Fleet, InfiniteFleet, RoundRobinFleet, Tally, total_of
 from inferencecache.simulation.pace import due_in_ns
@@ -25,36 +46,65 @@ from inferencecache.simulation.trace import (
 )
 
 __all__ = [
+    "LAYOUTS",
+    "LAYOUT_NAMES",
     "TRACE_BLOCK_TOKENS",
     "Answer",
     "BlockCache",
     "CacheOutcome",
+    "ClearedBlocks",
     "CurvePoint",
+    "EngineEvent",
+    "EngineGauges",
+    "EngineLayout",
+    "EngineLife",
+    "EnginePlayer",
+    "EnginePrompt",
+    "EngineStream",
+    "ExpectedKey",
     "Experiment",
     "Fleet",
+    "HashForm",
     "InfiniteFleet",
     "LatencySummary",
+    "LifeRules",
     "LoadWindow",
+    "Message",
     "Prompt",
+    "PublisherPlan",
+    "RemovedBlocks",
     "ReplaySummary",
     "ReplicaSummary",
     "RoundRobinFleet",
     "Route",
     "RouteSource",
     "Router",
+    "Serve",
     "Served",
     "Standing",
+    "Step",
+    "StoredBlocks",
     "StrategySummary",
+    "StreamRules",
     "Tally",
+    "TokenizedTrace",
     "TraceRequest",
+    "TrafficRules",
     "due_in_ns",
+    "layout_of",
     "parse_request",
+    "parse_script",
     "parse_trace",
     "percentile_ns",
+    "plan_of",
     "prompt_of",
+    "render_page",
     "seeded_order",
     "summarize",
     "summarize_latency",
     "summarize_replica",
+    "tokenize_trace",
     "total_of",
+    "trace_tokens",
+    "traffic",
 ]

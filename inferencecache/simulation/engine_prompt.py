@@ -1,0 +1,53 @@
+"""Trace requests as token ids, for engines whose events carry tokens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inferencecache.fingerprint import chain
+from inferencecache.simulation.prompt import Prompt
+from inferencecache.simulation.trace import TRACE_BLOCK_TOKENS, TraceRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizedTrace:
+    """The prompts of a trace, keyed by their tokens.
+
+    Attributes:
+        prompts: The prompts, in order of arrival.
+        content_of: Key of a full block to the trace's id of its content.
+    """
+
+    prompts: Sequence[Prompt]
+    content_of: Mapping[bytes, int]
+
+
+def trace_tokens(hash_ids: Sequence[int], token_count: int) -> list[int]:
+    """Return tokens in place of the content that *hash_ids* stand for.
+
+    Every token of a block is the block's id, so equal ids give equal tokens and no two ids do.
+
+    Args:
+        hash_ids: One id per started block.
+        token_count: Tokens of the prompt; the last block may be partial.
+    """
+    tokens = [hash_id for hash_id in hash_ids for _ in range(TRACE_BLOCK_TOKENS)]
+    return tokens[:token_count]
+
+
+def tokenize_trace(requests: Sequence[TraceRequest]) -> TokenizedTrace:
+    """Return the prompts of *requests* with the keys that their tokens have."""
+    content_of: dict[bytes, int] = {}
+    prompts: list[Prompt] = []
+    for request in requests:
+        full_blocks = request.input_length // TRACE_BLOCK_TOKENS
+        ids = request.hash_ids[:full_blocks]
+        keys = chain(trace_tokens(ids, full_blocks * TRACE_BLOCK_TOKENS), TRACE_BLOCK_TOKENS)
+        content_of.update(zip(keys, ids, strict=True))
+        prompts.append(
+            Prompt(
+                arrival_ms=request.timestamp_ms,
+                prompt_tokens=request.input_length,
+                block_hashes=keys,
+            )
+        )
+    return TokenizedTrace(prompts=prompts, content_of=content_of)
