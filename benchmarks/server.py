@@ -13,6 +13,7 @@ import grpc
 import uvloop
 
 from benchmarks.messages import EMPTY_SERVICE, as_bytes
+from inferencecache.app.collector import calm_collector
 from inferencecache.app.upkeep import Upkeep
 from inferencecache.index import PrefixIndex
 from inferencecache.policy import PolicyStore
@@ -63,6 +64,7 @@ async def serve(entries_max: int) -> None:
     )
     upkeep = Upkeep(settings=settings, plane=plane, metrics=metrics, clock=clock)
     address = await listener.start()
+    calm_collector()
     print(address, flush=True)
     await asyncio.gather(*upkeep.tasks().values())
 

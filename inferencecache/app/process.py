@@ -6,6 +6,7 @@ import sys
 
 import uvloop
 
+from inferencecache.app.collector import calm_collector, collect_rarely
 from inferencecache.app.server import Server
 from inferencecache.settings.server import ServerSettings
 from inferencecache.transport.listen import ListenError
@@ -44,6 +45,8 @@ async def _serve(settings: ServerSettings) -> int:
     except (ListenError, StartError) as error:
         _log_refusal(log, error)
         return FAILED
+    calm_collector()
+    collecting = asyncio.create_task(collect_rarely(settings.process.collect_interval_ns))
     broken = asyncio.create_task(server.wait_broken())
     stopping = asyncio.create_task(asked_to_stop.wait())
     await asyncio.wait((broken, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -52,8 +55,9 @@ async def _serve(settings: ServerSettings) -> int:
         code = FAILED
         _log_failure(log, broken)
     stopping.cancel()
+    collecting.cancel()
     await server.stop()
-    await asyncio.gather(broken, stopping, return_exceptions=True)
+    await asyncio.gather(broken, stopping, collecting, return_exceptions=True)
     return code
 
 
