@@ -107,7 +107,12 @@ class FakeEngine:
 
     async def wait_subscribed(self) -> None:
         """Return once every rank has had a subscriber."""
-        await self._sockets.wait_subscribed()
+        for rank in range(self._settings.ranks):
+            await self.wait_rank_subscribed(rank)
+
+    async def wait_rank_subscribed(self, rank: int) -> None:
+        """Return once a rank has had a subscriber."""
+        await self._sockets.wait_subscribed(rank)
 
     def expected(self) -> list[ExpectedKey]:
         """Return the keys an index must hold now; none if nobody can hear of them."""

@@ -73,9 +73,9 @@ class FakeEngineSockets:
         if self._publishers:
             await self._publishers[rank].send_multipart(message.frames(self._plan.topic))
 
-    async def wait_subscribed(self) -> None:
-        """Return once every rank has had a subscriber."""
-        await asyncio.gather(*(event.wait() for event in self._subscribed))
+    async def wait_subscribed(self, rank: int) -> None:
+        """Return once a rank has had a subscriber."""
+        await self._subscribed[rank].wait()
 
     async def stop(self) -> None:
         """Close everything; what is not sent yet is lost."""
