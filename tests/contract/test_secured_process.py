@@ -1,9 +1,10 @@
-"""What keeps a server from starting, and the exit code that says whose fault it is."""
+"""How a secured process starts, and the exit code that says whose fault it is if it does not."""
 
 import asyncio
 import json
 from pathlib import Path
 
+import aiohttp
 import pytest
 from certificates import Authority
 from server_process import spawn
@@ -92,8 +93,18 @@ async def test_an_authority_that_cannot_be_read_exits_with_1(tmp_path: Path) -> 
     assert server.events == ["kube_client"]
 
 
+async def statuses(page: str, authority: Authority, directory: Path) -> list[int]:
+    """Return the answers to nobody, to a stranger, and to the right client."""
+    found = []
+    for client in (None, authority.client("stranger"), authority.client("controller")):
+        context = authority.context(client, directory)
+        async with aiohttp.ClientSession() as http, http.get(page, ssl=context) as reply:
+            found.append(reply.status)
+    return found
+
+
 async def test_a_whole_set_of_files_starts(tmp_path: Path) -> None:
-    """The events of a secured start name what is expected of whom."""
+    """A secured process says what it expects, knows its clients, and takes rotated files."""
     authority = Authority()
     cert_file, key_file = authority.server().write(tmp_path)
     ca_file = authority.write(tmp_path / "ca.pem")
@@ -114,6 +125,14 @@ async def test_a_whole_set_of_files_starts(tmp_path: Path) -> None:
         assert {"version", "commit", "grpc_addr", "http_addr", "snapshot_addr"} <= set(startup)
         enabled = await server.read_until("controller_auth_enabled")
         assert enabled["client_names"] == "cn:controller"
+        page = f"https://{startup['snapshot_addr']}/snapshot"
+        assert await statuses(page, authority, tmp_path) == [401, 403, 200]
+        other = Authority("another")
+        other.server().write(tmp_path)
+        other.write(ca_file)
+        assert await statuses(page, other, tmp_path) == [401, 403, 200]
+        with pytest.raises(aiohttp.ClientError):
+            await statuses(page, authority, tmp_path)
     finally:
         server.process.kill()
         await server.exited()
