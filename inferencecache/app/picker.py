@@ -8,11 +8,12 @@ from math import ceil
 import grpc
 
 from inferencecache.clock import NS_PER_S, Clock
+from inferencecache.errors import ConfigError
 from inferencecache.picker.choice import Chooser
 from inferencecache.picker.decisions import DecisionListener, IgnoreDecisions, InFlight
 from inferencecache.picker.fixed_endpoints import FixedEndpoints, read_endpoints
 from inferencecache.service.pick import PickParts, PickPlane
-from inferencecache.settings.address import BindAddress
+from inferencecache.settings.address import ADDRESS_FORM, BindAddress
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
@@ -75,7 +76,7 @@ class Picker:
         parts: Its collaborators.
 
     Raises:
-        ConfigError: The fixed endpoints have another form.
+        ConfigError: The fixed endpoints, or its address, have another form.
 
     Attributes:
         plane: Bodies and decisions.
@@ -165,11 +166,22 @@ class Picker:
 
 
 def _own_port(parts: PickerParts) -> GrpcSettings:
-    """Return the settings of a port that serves the picker alone; it compresses nothing."""
+    """Return the settings of a port that serves the picker alone; it compresses nothing.
+
+    Raises:
+        ConfigError: Its address has another form.
+    """
+    address = parts.settings.bind_address
+    try:
+        BindAddress.parse(address)
+    except ValueError:
+        raise ConfigError(
+            field="picker-bind-address", value=address, allowed=ADDRESS_FORM
+        ) from None
     receive_bytes_max = parts.settings.chunk_bytes_max + _MESSAGE_OVERHEAD_BYTES
     return replace(
         parts.port,
-        bind_address=parts.settings.bind_address,
+        bind_address=address,
         receive_bytes_max=receive_bytes_max,
         compression="none",
     )

@@ -90,6 +90,7 @@ class BodyStore:
             BudgetError: The chunk, the body or all bodies become too large.
             LengthError: More has arrived than was announced.
         """
+        self.expire(now_ns)
         if body.state is not BodyState.UPLOADING:
             raise IdleUploadError
         try:
@@ -112,11 +113,13 @@ class BodyStore:
             IdleUploadError: The upload has ended meanwhile.
             LengthError: Less has arrived than was announced.
         """
+        self.expire(now_ns)
+        if body.state is not BodyState.UPLOADING:
+            raise IdleUploadError
         if body.declared_bytes not in (None, body.builder.length):
             self.retract(body)
             raise LengthError(body.declared_bytes or 0, body.builder.length)
-        if not self._move(body, BodyEvent.HALF_CLOSE):
-            raise IdleUploadError
+        self._move(body, BodyEvent.HALF_CLOSE)
         body.content = body.builder.finish()
         body.stream_id = fresh_id(self._new_id, self._by_stream_id, self._used)
         self._by_stream_id[body.stream_id] = body

@@ -1,0 +1,289 @@
+"""Any interleaving of calls, resets, aborts and clock jumps, against plain records."""
+
+from random import Random
+
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
+from plain_picker import PlainBody, PlainPicker
+
+from inferencecache.clock import ManualClock
+from inferencecache.errors import InferenceCacheError
+from inferencecache.picker.bodies import Body
+from inferencecache.picker.choice import Choice, LocalDestination, Outcome, Question
+from inferencecache.picker.decisions import (
+    AbortReport,
+    Decision,
+    Ending,
+    FinalTokenReport,
+    FirstTokenReport,
+)
+from inferencecache.picker.faults import UnknownIdError, UsedBodyError
+from inferencecache.picker.request import Api, InferenceRequest
+from inferencecache.service.pick import PickParts, PickPlane
+from inferencecache.settings.picker import PickerSettings
+
+SETTINGS = PickerSettings(
+    chunk_bytes_max=8,
+    body_bytes_max=20,
+    buffered_bytes_max=40,
+    bodies_max=5,
+    decisions_max=4,
+    upload_idle_ns=5,
+    body_ttl_ns=10,
+    unpulled_ttl_ns=7,
+    decision_ttl_ns=30,
+    ended_ttl_ns=6,
+)
+FIRST = FirstTokenReport(observed_ttft_ms=1, upstream_status=200)
+FINAL = FinalTokenReport(
+    model="m",
+    prompt_tokens=1,
+    completion_tokens=1,
+    cached_tokens=None,
+    itl_bucket_counts=(),
+    itl_bucket_layout=0,
+)
+ABORT = AbortReport(reason="NOT_DISPATCHED", detail="")
+REQUEST = InferenceRequest(api=Api.UNKNOWN, model="m", model_names=("m",), model_spans=())
+
+
+class Listener:
+    """Checks that each decision ends once."""
+
+    def __init__(self) -> None:
+        self.endings: dict[int, Ending] = {}
+
+    def first_token(self, decision: Decision, report: FirstTokenReport) -> None:
+        """Take no note."""
+
+    def ended(self, decision: Decision, ending: Ending, report: object) -> None:
+        """Note the one ending."""
+        assert decision.response_id not in self.endings
+        assert report in {Ending.FINISHED: [FINAL], Ending.ABORTED: [ABORT]}.get(ending, [None])
+        self.endings[decision.response_id] = ending
+
+
+class PickerMachine(RuleBasedStateMachine):
+    """Compares the picker's bodies and decisions with plain ones."""
+
+    uploads = Bundle("uploads")
+    streams = Bundle("streams")
+    picked = Bundle("picked")
+    responses = Bundle("responses")
+    pulls = Bundle("pulls")
+
+    @initialize(seed=st.integers(0, 1_000))
+    def begin(self, seed: int) -> None:
+        """Begin with nothing."""
+        self.clock = ManualClock(1_000)
+        self.listener = Listener()
+        draw = Random(seed)
+        self.plane = PickPlane(
+            PickParts(
+                settings=SETTINGS,
+                clock=self.clock,
+                new_id=lambda: draw.getrandbits(64) if draw.random() < 0.8 else 0,
+                listener=self.listener,
+            )
+        )
+        self.model = PlainPicker(SETTINGS)
+        self.issued: set[int] = set()
+        self.open_pulls: list[Body] = []
+
+    @property
+    def now(self) -> int:
+        """The time."""
+        return self.clock.monotonic_ns()
+
+    def issue(self, number: int) -> None:
+        """Check that an id is new and not 0."""
+        assert number
+        assert number not in self.issued
+        self.issued.add(number)
+
+    @rule(target=uploads, declared=st.none() | st.integers(0, 24))
+    def open_upload(self, declared: int | None) -> object:
+        """Begin an upload."""
+        plain = self.model.open(declared, self.now)
+        try:
+            body = self.plane.open_upload(declared)
+        except InferenceCacheError:
+            assert plain is None
+            return multiple()
+        assert plain is not None
+        return body, plain
+
+    @rule(upload=uploads, size=st.integers(0, 10))
+    def append(self, upload: tuple[Body, PlainBody], size: int) -> None:
+        """Send a chunk."""
+        expected = self.model.append(upload[1], size, self.now)
+        try:
+            self.plane.append(upload[0], bytes(size))
+        except InferenceCacheError:
+            assert not expected
+        else:
+            assert expected
+
+    @rule(target=streams, upload=uploads)
+    def complete(self, upload: tuple[Body, PlainBody]) -> object:
+        """Close an upload."""
+        body, plain = upload
+        expected = self.model.complete(plain, self.now)
+        try:
+            plain.stream_id = self.plane.complete(body)
+        except InferenceCacheError:
+            assert not expected
+            return multiple()
+        assert expected
+        self.issue(plain.stream_id)
+        return upload
+
+    @rule(upload=uploads)
+    def reset(self, upload: tuple[Body, PlainBody]) -> None:
+        """Reset an upload, even one that is closed already."""
+        self.plane.tick()
+        self.model.expire(self.now)
+        self.model.retract(upload[1])
+        self.plane.bodies.retract(upload[0])
+
+    @rule(target=picked, stream=streams)
+    def pick(self, stream: tuple[Body, PlainBody]) -> object:
+        """Pick an id that was given out once."""
+        expected = self.model.pick(stream[1].stream_id, self.now)
+        try:
+            body = self.plane.begin(stream[1].stream_id)
+        except UsedBodyError:
+            assert expected == "used"
+            return multiple()
+        except UnknownIdError:
+            assert expected == "unknown"
+            return multiple()
+        assert expected == "picked"
+        assert body is stream[0]
+        assert body.content.length == stream[1].size
+        return stream
+
+    @rule(target=responses, stream=picked, endpoint=st.sampled_from("ab"))
+    def settle(self, stream: tuple[Body, PlainBody], endpoint: str) -> object:
+        """Decide, if nobody has decided and the body is still there."""
+        body, plain = stream
+        self.plane.tick()
+        self.model.expire(self.now)
+        is_decided = any(decision.body is plain for decision in self.model.decisions.values())
+        if plain.state != "picked" or is_decided:
+            return multiple()
+        choice = Choice(destination=LocalDestination(endpoint=endpoint), target_model="m")
+        question = Question(request=REQUEST, content=body.content)
+        answer = self.plane.settle(body, question, choice)
+        assert answer.body_total_bytes == plain.size
+        self.issue(answer.response_id)
+        self.model.settle(plain, answer.response_id, endpoint, self.now)
+        return answer.response_id
+
+    @rule(stream=picked)
+    def refuse(self, stream: tuple[Body, PlainBody]) -> None:
+        """Answer a Pick without a destination, if nobody has decided."""
+        body, plain = stream
+        if any(decision.body is plain for decision in self.model.decisions.values()):
+            return
+        if plain.state == "picked":
+            plain.state = "released"
+            assert not self.plane.refuse(body, Outcome.NO_WORKERS, "").response_id
+
+    @rule(target=pulls, response_id=responses)
+    def pull(self, response_id: int) -> object:
+        """Begin a PullBody."""
+        expected = self.model.pull(response_id, self.now)
+        try:
+            body = self.plane.pull(response_id)
+        except UnknownIdError:
+            assert not expected
+            return multiple()
+        assert expected
+        return body, self.model.decisions[response_id].body
+
+    @rule(pull=pulls)
+    def end_pull(self, pull: tuple[Body, PlainBody]) -> None:
+        """End a PullBody, by its last byte or a reset."""
+        assert self.plane.bodies.release(pull[0]) == (pull[1].state == "pulled")
+        pull[1].state = "released"
+
+    @rule(response_id=responses)
+    def report_first(self, response_id: int) -> None:
+        """Report a first token."""
+        assert self.plane.first_token(response_id, FIRST) == self.model.first(response_id, self.now)
+
+    @rule(response_id=responses)
+    def report_final(self, response_id: int) -> None:
+        """Report a final token."""
+        assert self.plane.final_token(response_id, FINAL) == self.model.final(response_id, self.now)
+
+    @rule(response_id=responses)
+    def abort(self, response_id: int) -> None:
+        """Abort."""
+        assert self.plane.abort(response_id, ABORT) == self.model.abort(response_id, self.now)
+
+    @rule(number=st.integers(0, 3))
+    def use_unknown_ids(self, number: int) -> None:
+        """Ids that nobody has been given change nothing."""
+        assert not self.plane.abort(number, ABORT)
+        assert not self.plane.first_token(number, FIRST)
+        assert not self.plane.final_token(number, FINAL)
+
+    @rule(delta=st.integers(1, 12))
+    def wait(self, delta: int) -> None:
+        """Let time pass without anybody looking."""
+        self.clock.advance_ns(delta)
+
+    @rule(delta=st.integers(1, 12))
+    def go_back(self, delta: int) -> None:
+        """Turn the clock back."""
+        self.plane.tick()
+        self.model.expire(self.now)
+        self.clock.advance_ns(-delta)
+
+    @rule()
+    def tick(self) -> None:
+        """Look for what is over; everything that is counted agrees then."""
+        self.plane.tick()
+        self.model.expire(self.now)
+        assert len(self.plane.bodies) == len(self.model.live())
+        assert self.plane.bodies.buffered_bytes == self.model.buffered()
+        assert len(self.plane.decisions) == len(self.model.decisions)
+        assert dict(self.plane.decisions.in_flight) == self.model.in_flight()
+
+    @invariant()
+    def limits_hold(self) -> None:
+        """Nothing exceeds its cap, whatever happens."""
+        if hasattr(self, "plane"):
+            assert self.plane.bodies.buffered_bytes <= SETTINGS.buffered_bytes_max
+            assert len(self.plane.bodies) <= SETTINGS.bodies_max
+            assert len(self.plane.decisions) <= SETTINGS.decisions_max
+
+    def teardown(self) -> None:
+        """In the end, with every stream ended, nothing is left."""
+        if not hasattr(self, "plane"):
+            return
+        for body in list(self.plane.bodies._bodies.values()):
+            self.plane.bodies.release(body)
+        for _ in range(3):
+            self.clock.advance_ns(1_000)
+            self.plane.tick()
+        assert len(self.plane.bodies) == 0
+        assert self.plane.bodies.buffered_bytes == 0
+        assert len(self.plane.decisions) == 0
+        assert self.plane.decisions.in_flight.total == 0
+        assert not self.plane.bodies._used
+        assert not self.plane.bodies._deadlines
+
+
+TestPicker = PickerMachine.TestCase
+TestPicker.settings = hypothesis_settings(max_examples=100, stateful_step_count=50, deadline=None)

@@ -1,0 +1,139 @@
+"""Which API a body is meant for, and what else is read of it."""
+
+import json
+
+import pytest
+
+from inferencecache.picker.request import (
+    Api,
+    BadBodyError,
+    BodyFlaw,
+    InferenceRequest,
+    is_laborious,
+    parse_body,
+)
+from inferencecache.settings.picker import PickerParseSettings
+
+PARSE = PickerParseSettings()
+TEXT = [{"role": "user", "content": "hi"}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "api"),
+    [
+        ({"messages": TEXT}, Api.CHAT_COMPLETIONS),
+        ({"messages": [], "input": "x"}, Api.CHAT_COMPLETIONS),
+        ({"messages": TEXT, "system": "s"}, Api.ANTHROPIC_MESSAGES),
+        ({"messages": TEXT, "stop_sequences": []}, Api.ANTHROPIC_MESSAGES),
+        ({"messages": TEXT, "anthropic_version": "v", "max_tokens": 1}, Api.ANTHROPIC_MESSAGES),
+        ({"messages": [{"content": [{"type": "tool_use"}]}]}, Api.ANTHROPIC_MESSAGES),
+        ({"prompt": "x"}, Api.COMPLETIONS),
+        ({"prompt": ["x", "y"]}, Api.COMPLETIONS),
+        ({"prompt": [1, 2]}, Api.COMPLETIONS),
+        ({"prompt": [[1], [2]]}, Api.COMPLETIONS),
+        ({"input": "x", "instructions": "y"}, Api.RESPONSES),
+        ({"input": "x", "store": False}, Api.RESPONSES),
+        ({"input": [{"role": "user"}]}, Api.RESPONSES),
+        ({"input": "x", "encoding_format": "float"}, Api.EMBEDDINGS),
+        ({"input": ["x"]}, Api.EMBEDDINGS),
+        ({"input": [1, 2]}, Api.EMBEDDINGS),
+        ({"input": [[1], [2]]}, Api.EMBEDDINGS),
+        ({"input": "x"}, Api.AMBIGUOUS_INPUT),
+        ({"query": "q", "documents": ["d"]}, Api.RERANK),
+        ({"text_1": "a", "text_2": "b"}, Api.SCORE),
+        ({"prompt": None, "input": "x"}, Api.AMBIGUOUS_INPUT),
+        ({"messages": None, "prompt": "x"}, Api.COMPLETIONS),
+        ({"something": "else"}, Api.UNKNOWN),
+        ({}, Api.UNKNOWN),
+    ],
+    ids=str,
+)
+def test_the_shape_tells_the_api(fields: dict[str, object], api: Api) -> None:
+    """The keys at the top level decide; null is as good as absent."""
+    assert parse(fields).api is api
+
+
+@pytest.mark.parametrize(
+    ("fields", "flaw"),
+    [
+        ({"messages": "x"}, BodyFlaw.MESSAGES_NOT_A_LIST),
+        ({"messages": {}}, BodyFlaw.MESSAGES_NOT_A_LIST),
+        ({"messages": None}, BodyFlaw.MESSAGES_NOT_A_LIST),
+        ({"prompt": 5}, BodyFlaw.PROMPT_NOT_TEXT_OR_LIST),
+        ({"prompt": {}}, BodyFlaw.PROMPT_NOT_TEXT_OR_LIST),
+        ({"input": True}, BodyFlaw.INPUT_NOT_TEXT_OR_LIST),
+    ],
+    ids=str,
+)
+def test_a_deciding_key_of_another_type_is_refused(
+    fields: dict[str, object], flaw: BodyFlaw
+) -> None:
+    """The engine would refuse it anyway, after it had a place there."""
+    with pytest.raises(BadBodyError) as caught:
+        parse(fields)
+    assert caught.value.flaw is flaw
+
+
+def test_unknown_shapes_can_be_refused() -> None:
+    """Where an operator wants only what is known."""
+    strict = PickerParseSettings(allow_unknown_shape=False)
+    with pytest.raises(BadBodyError) as caught:
+        parse_body(b'{"model":"m"}', strict)
+    assert caught.value.flaw is BodyFlaw.UNKNOWN_SHAPE
+
+
+def test_what_routing_uses_is_read() -> None:
+    """Limits, streaming and texts that tie requests together."""
+    request = parse(
+        {
+            "prompt": "x",
+            "stream": True,
+            "max_tokens": 7,
+            "max_completion_tokens": 5,
+            "user": "u",
+            "conversation": {"id": "c"},
+            "cache_salt": "s",
+            "session_id": 5,
+            "safety_identifier": "x" * 5_000,
+        }
+    )
+    assert request.is_stream
+    assert request.output_tokens_max == 5
+    assert request.affinity.user == "u"
+    assert request.affinity.conversation == "c"
+    assert request.affinity.cache_salt == "s"
+    assert request.affinity.session_id == ""
+    assert request.affinity.safety_identifier == ""
+    assert parse({"conversation": "plain"}).affinity.conversation == "plain"
+    assert not parse({"stream": "yes", "max_tokens": "many"}).is_stream
+
+
+@pytest.mark.parametrize(
+    "model", [b'"a\\ud83d"', b'"' + b"x" * 4_097 + b'"', b"null", b"[]", b'""'], ids=len
+)
+def test_models_that_are_no_names_are_refused(model: bytes) -> None:
+    """A name is a text of some length, and not of any length."""
+    with pytest.raises(BadBodyError):
+        parse_body(b'{"model":' + model + b"}", PARSE)
+
+
+def test_too_many_models_are_refused() -> None:
+    """Seventeen keys at the top are no mistake; below the top there may be any number."""
+    with pytest.raises(BadBodyError) as caught:
+        parse_body(b"{" + b",".join([b'"model":"m"'] * 17) + b"}", PARSE)
+    assert caught.value.flaw is BodyFlaw.MODEL_TOO_OFTEN
+    nested = b'{"model":"m","tools":[' + b",".join([b'{"model":1}'] * 500) + b"]}"
+    assert parse_body(nested, PARSE).model == "m"
+
+
+def test_much_work_is_noticed_before_it_is_done() -> None:
+    """Large bodies, and those with a key that has to be looked at very often."""
+    assert not is_laborious(b'{"model":"m"}', PARSE)
+    assert is_laborious(b" " * (PARSE.inline_bytes_max + 1), PARSE)
+    assert is_laborious(b'"model"' * 1_001, PARSE)
+    assert is_laborious(b"\\u006" * 1_001, PARSE)
+
+
+def parse(fields: dict[str, object]) -> InferenceRequest:
+    """Return the request that *fields* make with a model."""
+    return parse_body(json.dumps({"model": "m", **fields}).encode(), PARSE)
