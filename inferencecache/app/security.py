@@ -117,8 +117,10 @@ class Security:
         return Authenticator(ways, self._failures, self._clock, self._log)
 
     def log_state(self) -> None:
-        """Say in the log who may use the control listener."""
+        """Say in the log who may use the control listener, and whether nobody may use gRPC."""
         auth = self._settings.auth
+        if self.grpc_tls is not None and self.grpc_tls.asks_clients and self.access.is_empty:
+            self._log.warning("tenant_access_missing", reason="no TenantAccess grants anything")
         if auth.insecure_disable_auth:
             self._log.warning("controller_auth_disabled", reason="--insecure-disable-auth is set")
             return

@@ -90,6 +90,11 @@ class AccessTable:
         self.revision = 0
         self.replace(grants)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody may do anything."""
+        return not self._by_name
+
     def replace(self, grants: Iterable[AccessGrant]) -> None:
         """Put *grants* in force; what they do not say is denied from now on.
 

@@ -140,3 +140,12 @@ async def test_a_changed_mapping_counts_for_open_connections(guarded: Guarded) -
         (guarded.resources / "access.yaml").unlink()
         await control.server.resources.look()
         assert await code_of(stub.GetCacheState(STATE)) is DENIED
+
+
+async def test_a_server_without_any_mapping_says_so(guarded: Guarded) -> None:
+    """Nobody can do anything then, which is safe, and hardly what somebody wanted."""
+    async with controlled(guarded.settings) as control:
+        assert not control.log.of("tenant_access_missing")
+    (guarded.resources / "access.yaml").unlink()
+    async with controlled(guarded.settings) as control:
+        assert control.log.of("tenant_access_missing")
