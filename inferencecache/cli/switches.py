@@ -9,10 +9,12 @@ from typing import Final
 from inferencecache.settings.knob import KnobKind, knobs_of
 from inferencecache.settings.loader import groups_of
 from inferencecache.settings.server import ServerSettings
+from inferencecache.settings.subscribe import SubscribeSettings
 
 _SWITCHES: Final = frozenset(
     f"--{knob.flag}"
-    for _, group in groups_of(ServerSettings)
+    for command in (ServerSettings, SubscribeSettings)
+    for _, group in groups_of(command)
     for knob in knobs_of(group)
     if knob.kind is KnobKind.BOOLEAN
 )

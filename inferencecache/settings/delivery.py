@@ -65,6 +65,15 @@ class DeliverySettings:
         help="Clear the replicas first, since what an earlier producer reported may be gone.",
     )
 
+    drain_ns: int = knob(
+        5 * NS_PER_S,
+        flag="drain-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Longest time that reachable servers get to take what is pending at the end.",
+    )
+
     def targets(self) -> tuple[str, ...]:
         """Return the servers, each once, in order."""
         return tuple(dict.fromkeys(filter(None, map(str.strip, self.servers.split(",")))))

@@ -75,28 +75,54 @@ def read_settings_file(path: Path) -> SettingsFile:
     return SettingsFile(name=str(path), values=document)
 
 
-def _read(path: Path, source: str) -> str:
+def read_settings_list(path: Path, flag: str) -> list[SettingsFile]:
+    """Read a YAML list of flat mappings at *path*; each is named after its place in the list.
+
+    Args:
+        path: The file.
+        flag: The setting that names it, for errors, without dashes.
+
+    Raises:
+        ConfigError: The file cannot be read, is no list of mappings of texts, or repeats a key.
+    """
+    source = f"file {path}"
+    document = _parse(_read(path, source, f"--{flag}"), source, f"--{flag}")
+    if not isinstance(document, list) or not document:
+        raise ConfigError(
+            field=str(path), value=document, allowed="a list of mappings", source=source
+        )
+    return [_entry(path, number, entry) for number, entry in enumerate(document, 1)]
+
+
+def _entry(path: Path, number: int, entry: object) -> SettingsFile:
+    name = f"{path}, entry {number}"
+    if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
+        raise ConfigError(field=name, value=entry, allowed="a mapping of settings")
+    return SettingsFile(name=name, values=entry)
+
+
+def _read(path: Path, source: str, flag: str = "--config") -> str:
     """Return the text of *path*, refusing what is far larger than any settings file."""
     try:
         with path.open("rb") as stream:
             content = stream.read(_SIZE_MAX_BYTES + 1)
         if len(content) > _SIZE_MAX_BYTES:
             raise ConfigError(
-                field="--config", value=str(path), allowed="a file of at most 1 MiB", source=source
+                field=flag, value=str(path), allowed="a file of at most 1 MiB", source=source
             )
         return content.decode()
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigError(
-            field="--config", value=str(path), allowed=f"a readable file: {reason}"
+            field=flag, value=str(path), allowed=f"a readable file: {reason}"
         ) from error
     except UnicodeDecodeError as error:
         raise ConfigError(
-            field="--config", value=str(path), allowed="a file in UTF-8", source=source
+            field=flag, value=str(path), allowed="a file in UTF-8", source=source
         ) from error
 
 
-def _parse(text: str, source: str) -> object:
+def _parse(text: str, source: str, flag: str = "--config") -> object:
     try:
         return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
     except _DuplicateKeyError as error:
@@ -108,6 +134,4 @@ def _parse(text: str, source: str) -> object:
         ) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         detail = " ".join(str(error).split())[:200]
-        raise ConfigError(
-            field="--config", value=detail, allowed="valid YAML", source=source
-        ) from error
+        raise ConfigError(field=flag, value=detail, allowed="valid YAML", source=source) from error

@@ -1,0 +1,126 @@
+"""One engine's events to the lanes of every server."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from inferencecache.clock import Clock
+from inferencecache.events import (
+    AllBlocksCleared,
+    BlockRemoved,
+    BlockStored,
+    Clear,
+    EventBatch,
+    EventMapper,
+    Operation,
+    RankRouter,
+)
+from inferencecache.settings.subscribe import SourceSettings
+from inferencecache.transport.client_values import ReplicaRef
+from inferencecache.transport.delivery import ServerLink
+from inferencecache.transport.delivery_lane import LaneParts
+from inferencecache.types import StatsReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedParts:
+    """What a feed works with.
+
+    Attributes:
+        settings: The engine.
+        links: The servers.
+        clock: Time.
+        cleared: Called when a replica was cleared, which also wipes its numbers at the servers.
+    """
+
+    settings: SourceSettings
+    links: tuple[ServerLink, ...]
+    clock: Clock
+    cleared: Callable[[], None]
+
+
+class EngineFeed:
+    """Takes in the batches of all ranks of one engine; a ``BatchSink``.
+
+    Args:
+        parts: What it works with.
+
+    Attributes:
+        router: The mappers.
+        events: Events taken in, by type.
+    """
+
+    def __init__(self, parts: FeedParts) -> None:
+        engine = parts.settings.engine
+        self.router: Final = RankRouter(
+            engine.replica_id, parts.settings.mapper, separate_ranks=engine.separate_ranks
+        )
+        self.events = {BlockStored: 0, BlockRemoved: 0, AllBlocksCleared: 0}
+        self._parts = parts
+        self._known: dict[str, LaneParts] = {}
+
+    def open_lanes(self) -> None:
+        """Begin with every rank that the settings name."""
+        engine = self._parts.settings.engine
+        for rank in range(engine.rank_first, engine.rank_first + engine.ranks_total):
+            self.router.mapper_of(rank)
+            self._change(self.router.replica_of(rank), [])
+
+    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
+        """Take in a batch."""
+        if is_live:
+            mapper = self.router.mapper_of(rank)
+            mapper.note_skew(batch, self._parts.clock.now_ns())
+        for event in batch.events:
+            self.events[type(event)] += 1
+        self._change(*self.router.apply(batch, self._parts.clock.monotonic_ns(), rank))
+
+    def reset(self, rank: int) -> None:
+        """Forget everything of a rank; its engine has started anew."""
+        self._change(*self.router.reset(rank))
+
+    def doubt(self, rank: int) -> None:
+        """Note that batches of a rank are lost for good."""
+        self.router.mapper_of(rank).doubt(rank)
+
+    def set_stats(self, stats: StatsReport) -> None:
+        """Report *stats* for every replica of the engine."""
+        for parts in self._known.values():
+            for link in self._parts.links:
+                link.lane(parts).set_stats(stats)
+                link.wake()
+
+    def expire(self) -> None:
+        """Drop the blocks that have waited too long for their parent."""
+        now_ns = self._parts.clock.monotonic_ns()
+        for _, mapper in self.router.replicas():
+            mapper.expire(now_ns)
+
+    def reclaim_slices(self, entries_max: int) -> Iterator[None]:
+        """Free what clears left behind, *entries_max* blocks at a time."""
+        for _, mapper in list(self.router.replicas()):
+            while mapper.reclaim(entries_max):
+                yield
+
+    def _change(self, replica_id: str, operations: list[Operation]) -> None:
+        parts = self._known.get(replica_id)
+        if parts is None:
+            held = dict(self.router.replicas()).get(replica_id)
+            if held is None:
+                return
+            parts = self._known[replica_id] = self._lane_parts(replica_id, held)
+        now_ns = self._parts.clock.monotonic_ns()
+        for link in self._parts.links:
+            link.lane(parts).add(operations, now_ns)
+            link.wake()
+        if any(isinstance(operation, Clear) for operation in operations):
+            self._parts.cleared()
+
+    def _lane_parts(self, replica_id: str, held: EventMapper) -> LaneParts:
+        engine = self._parts.settings.engine
+        return LaneParts(
+            replica=ReplicaRef(engine.tenant_id, engine.model_id, replica_id),
+            hash_scheme=engine.hash_scheme,
+            block_tokens=self._parts.settings.mapper.block_size_tokens,
+            held=held,
+        )

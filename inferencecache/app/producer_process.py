@@ -1,0 +1,65 @@
+"""Run one producer as the whole of a process: signals in, exit code out."""
+
+import asyncio
+import signal
+import sys
+
+import uvloop
+
+from inferencecache.app.producer import Producer
+from inferencecache.settings.logs import LogSettings
+from inferencecache.settings.subscribe import ProducerSettings
+from inferencecache.transport.listen import ListenError
+from inferencecache.transport.structured_log import StructuredLog, configure_log
+
+STOPPED = 0
+FAILED = 1
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run_producer(settings: ProducerSettings, logs: LogSettings) -> int:
+    """Follow engines until SIGTERM or SIGINT.
+
+    Returns:
+        0 after an orderly end, 1 if the listener could not be bound or the producer broke.
+
+    Raises:
+        ConfigError: The settings make no sense together.
+    """
+    configure_log(logs, sys.stderr)
+    producer = Producer(settings, StructuredLog())
+    return uvloop.run(_follow(producer))
+
+
+async def _follow(producer: Producer) -> int:
+    log = StructuredLog()
+    asked_to_stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, asked_to_stop.set)
+    try:
+        await producer.start()
+    except ListenError as error:
+        _log_refusal(log, error)
+        return FAILED
+    broken = asyncio.create_task(producer.wait_broken())
+    stopping = asyncio.create_task(asked_to_stop.wait())
+    await asyncio.wait((broken, stopping), return_when=asyncio.FIRST_COMPLETED)
+    code = STOPPED
+    if not stopping.done():
+        code = FAILED
+        _log_failure(log, broken)
+    stopping.cancel()
+    await producer.stop()
+    await asyncio.gather(broken, stopping, return_exceptions=True)
+    return code
+
+
+def _log_refusal(log: StructuredLog, error: ListenError) -> None:
+    log.error("serve_error", listener=error.listener, addr=error.address, reason=error.reason)
+
+
+def _log_failure(log: StructuredLog, broken: asyncio.Task[None]) -> None:
+    error = broken.exception()
+    log.error("producer_broken", reason=f"{type(error).__name__}: {error}")

@@ -1,0 +1,311 @@
+"""Tell one server what replicas hold, and make sure that it knows.
+
+Theory of operation
+-------------------
+Changes gather in lanes, one per replica. Again and again a *round* is taken from all lanes and
+sent: clears, then evictions, many at a time, then updates on one stream, which is ended for its
+Ack. Only then is the next round taken, so per key the order holds, and nothing is forgotten before
+the server has it. A round that fails is repeated as it is, after a pause.
+
+A connection that was lost may lead to another server, or to the same one with an empty memory. So
+what is pending is dropped, and when the connection is back every lane begins with a clear and the
+whole live set, read in pieces.
+
+Rules of this file
+------------------
+* Two tasks: one watches the connection, one sends. Both may find it lost; ``_lose`` may thus be
+  called twice for one loss, and only the first counts.
+* Nothing is sent for a lane whose outbox waits for its live set, except that clear.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import grpc
+
+from inferencecache.clock import NS_PER_S, Clock
+from inferencecache.errors import InvalidRequestError
+from inferencecache.settings.client import ClientSettings
+from inferencecache.settings.delivery import DeliverySettings
+from inferencecache.settings.producer import OutboxSettings
+from inferencecache.transport import delivery_wire as wire
+from inferencecache.transport.client_channel import open_async_channel
+from inferencecache.transport.client_report_async import AsyncReportLine
+from inferencecache.transport.client_values import DeliveryError, ReplicaRef
+from inferencecache.transport.delivery_backoff import Backoff
+from inferencecache.transport.delivery_lane import Lane, LaneParts
+from inferencecache.transport.structured_log import EventLog
+
+_LOST: Final = frozenset({"UNAVAILABLE", "STREAM_BROKEN", "ENDED_EARLY", "CLOSED", "CANCELLED"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkParts:
+    """What a link works with.
+
+    Attributes:
+        target: Address of the server.
+        delivery: Repetition and renewal.
+        outbox: Bounds of what is pending, and the window.
+        client: The connection.
+        clock: Time.
+        log: Where things that matter to an operator are told.
+        changed: Called after anything happened.
+    """
+
+    target: str
+    delivery: DeliverySettings
+    outbox: OutboxSettings
+    client: ClientSettings
+    clock: Clock
+    log: EventLog
+    changed: Callable[[], None]
+
+
+@dataclass(slots=True)
+class LinkCounters:
+    """Totals since the start.
+
+    Attributes:
+        rounds: Rounds acknowledged.
+        stored_keys: Keys acknowledged as stored.
+        evicted_keys: Keys acknowledged as evicted.
+        failures: Attempts that failed.
+        losses: Connections lost.
+        resyncs: Lanes told everything again.
+        renewals: Times the slow repetition began.
+        refused: Rounds given up because they do not fit the wire; each is a bug.
+    """
+
+    rounds: int = 0
+    stored_keys: int = 0
+    evicted_keys: int = 0
+    failures: int = 0
+    losses: int = 0
+    resyncs: int = 0
+    renewals: int = 0
+    refused: int = 0
+
+
+class ServerLink:
+    """The way to one server.
+
+    Args:
+        parts: What it works with.
+
+    Attributes:
+        is_up: Whether the server is reachable.
+        counters: What happened so far.
+    """
+
+    def __init__(self, parts: LinkParts) -> None:
+        self.parts: Final = parts
+        self.is_up = False
+        self.counters = LinkCounters()
+        self._lanes: dict[ReplicaRef, Lane] = {}
+        self._channel = open_async_channel(parts.target, parts.client, None)
+        self._line = AsyncReportLine(self._channel, parts.target, parts.client)
+        self._backoff = Backoff(parts.delivery)
+        self._changed = asyncio.Event()
+        self._sending: wire.Round = []
+        self._renewed_ns = parts.clock.monotonic_ns()
+        self._fed_ns = self._renewed_ns
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the server has acknowledged everything so far."""
+        return self.is_up and not self._sending and all(map(_is_told, self._lanes.values()))
+
+    @property
+    def pending_keys(self) -> int:
+        """Keys with a change that is not sent."""
+        return sum(lane.outbox.pending_keys for lane in self._lanes.values())
+
+    def lanes(self) -> Iterator[Lane]:
+        """Yield the lanes in order of replica."""
+        for _, lane in sorted(self._lanes.items()):
+            yield lane
+
+    def lane(self, parts: LaneParts) -> Lane:
+        """Return the lane of a replica, made on first use."""
+        found = self._lanes.get(parts.replica)
+        if found is None:
+            clear = self.parts.delivery.clear_on_start
+            found = Lane(parts, self.parts.outbox, starts_clear=clear)
+            self._lanes[parts.replica] = found
+            self.wake()
+        return found
+
+    def wake(self) -> None:
+        """Look for work again."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Tell the server for ever; ends by being cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._watch(), name=f"watch {self.parts.target}")
+            tasks.create_task(self._tell(), name=f"tell {self.parts.target}")
+
+    async def close(self) -> None:
+        """Drop what is pending and close the connection."""
+        self._line.close()
+        await self._channel.close()
+
+    # ------------------------------------------------------------------ connection
+
+    async def _watch(self) -> None:
+        while True:
+            state = self._channel.get_state(try_to_connect=True)
+            if state is grpc.ChannelConnectivity.READY:
+                self._gain()
+            await self._channel.wait_for_state_change(state)
+            if state is grpc.ChannelConnectivity.READY:
+                self._lose()
+
+    def _gain(self) -> None:
+        if not self.is_up:
+            self.is_up = True
+            self.parts.log.info("server_connected", server=self.parts.target)
+            self._stir()
+
+    def _lose(self) -> None:
+        if not self.is_up:
+            return
+        self.is_up = False
+        self.counters.losses += 1
+        self.parts.log.warning("server_lost", server=self.parts.target)
+        for lane in self._lanes.values():
+            lane.lose()
+        self._stir()
+
+    def _stir(self) -> None:
+        self._changed.set()
+        self.parts.changed()
+
+    # ------------------------------------------------------------------ rounds
+
+    async def _tell(self) -> None:
+        while True:
+            await self._wait_for_work()
+            await self._prepare()
+            if self.is_up:
+                self._take()
+            if self._sending:
+                await self._deliver()
+                self.parts.changed()
+            if not self.is_up:
+                await self._look_again()
+
+    async def _look_again(self) -> None:
+        """After a pause, go on if only a call was lost and the connection is still there."""
+        await asyncio.sleep(self._backoff.next_ns() / NS_PER_S)
+        if self._channel.get_state() is grpc.ChannelConnectivity.READY:
+            self._gain()
+
+    async def _wait_for_work(self) -> None:
+        """Wait until a window after the first change, or until much is pending."""
+        while True:
+            self._changed.clear()
+            wait_ns = self._wait_ns()
+            if wait_ns == 0:
+                return
+            try:
+                async with asyncio.timeout(None if wait_ns is None else wait_ns / NS_PER_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def _wait_ns(self) -> int | None:
+        """Return how long to wait for work; None for as long as nothing changes."""
+        if not self.is_up:
+            return None
+        now_ns = self.parts.clock.monotonic_ns()
+        renewal_ns = self._renew(now_ns)
+        working = [lane for lane in self._lanes.values() if lane.has_work]
+        if not working:
+            return renewal_ns
+        if self.pending_keys >= self.parts.delivery.resync_keys_max:
+            return 0
+        firsts = (lane.wanted_since_ns(self._fed_ns) for lane in working)
+        return max(min(firsts) + self.parts.outbox.window_ns - now_ns, 0)
+
+    def _renew(self, now_ns: int) -> int | None:
+        """Begin the slow repetition when it is due; return how long until it is next."""
+        interval_ns = self.parts.delivery.refresh_interval_ns
+        if not interval_ns:
+            return None
+        if now_ns - self._renewed_ns >= interval_ns:
+            self._renewed_ns = now_ns
+            self.counters.renewals += 1
+            for lane in self._lanes.values():
+                lane.renew()
+        return self._renewed_ns + interval_ns - now_ns
+
+    async def _prepare(self) -> None:
+        """Queue what belongs to the live set and to the slow repetition, up to their bounds."""
+        now_ns = self.parts.clock.monotonic_ns()
+        allowance = self._allowance(now_ns)
+        self._fed_ns = now_ns
+        for lane in list(self._lanes.values()):
+            if self.is_up and lane.resume():
+                self.counters.resyncs += 1
+            for _ in lane.prepare_resync(self.parts.delivery.resync_keys_max):
+                await asyncio.sleep(0)
+            for queued in lane.prepare_renewal(allowance):
+                allowance -= queued
+                await asyncio.sleep(0)
+
+    def _allowance(self, now_ns: int) -> int:
+        """Return how many keys the slow repetition may have since it was last fed."""
+        keys = self.parts.delivery.refresh_keys_per_s * (now_ns - self._fed_ns) // NS_PER_S
+        return min(max(keys, 1), self.parts.delivery.resync_keys_max)
+
+    def _take(self) -> None:
+        taken = ((lane.parts, lane.take()) for lane in self.lanes())
+        self._sending = [(parts, found) for parts, found in taken if found is not None]
+
+    async def _deliver(self) -> None:
+        """Send the round until it succeeds, or until the connection is lost."""
+        while self._sending and self.is_up:
+            try:
+                await self._send()
+            except DeliveryError as error:
+                self._note_failure(error)
+                if error.status in _LOST:
+                    self._lose()
+                    break
+                await asyncio.sleep(self._backoff.next_ns() / NS_PER_S)
+            except InvalidRequestError:
+                self.counters.refused += 1
+                self.parts.log.exception("delivery_refused", server=self.parts.target)
+                break
+            else:
+                self._note_success()
+                break
+        self._sending = []
+
+    async def _send(self) -> None:
+        await self._line.publish(wire.clears(self._sending))
+        await self._line.publish(wire.evictions(self._sending))
+        for update in wire.updates(self._sending, self.parts.outbox.update_blocks_max):
+            await self._line.send(update)
+        await self._line.confirm()
+
+    def _note_success(self) -> None:
+        self._backoff.reset()
+        stored, evicted = wire.key_counts(self._sending)
+        self.counters.rounds += 1
+        self.counters.stored_keys += stored
+        self.counters.evicted_keys += evicted
+
+    def _note_failure(self, error: DeliveryError) -> None:
+        self.counters.failures += 1
+        self.parts.log.warning(
+            "delivery_failed", server=error.target, status=error.status, detail=error.detail
+        )
+
+
+def _is_told(lane: Lane) -> bool:
+    return lane.is_told

@@ -1,0 +1,96 @@
+"""Read an engine's metrics page."""
+
+from typing import Final
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from inferencecache.errors import InferenceCacheError
+from inferencecache.events.engine_metrics import Sample
+
+_TIMEOUT_S: Final = 5.0
+_PAGE_BYTES_MAX: Final = 16 * 1024 * 1024
+_OK: Final = 200
+
+
+class ScrapeError(InferenceCacheError):
+    """A page could not be had.
+
+    Args:
+        url: Where it was looked for.
+        reason: What went wrong, in one line.
+    """
+
+    def __init__(self, *, url: str, reason: str) -> None:
+        super().__init__(f"no metrics page at {url}: {reason}")
+        self.url = url
+        self.reason = reason
+
+
+class PageScraper:
+    """Fetches one page again and again; parsing it may take long and is the caller's to place.
+
+    Args:
+        url: Where the page is.
+        session: Shared by all scrapers of a process.
+    """
+
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+        self._url = url
+        self._session = session
+
+    async def fetch(self) -> str:
+        """Return the page, of one that was cut off what came before the cut.
+
+        Raises:
+            ScrapeError: There is no page.
+        """
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
+        try:
+            async with self._session.get(self._url, timeout=timeout) as answer:
+                if answer.status != _OK:
+                    raise ScrapeError(url=self._url, reason=f"HTTP status {answer.status}")
+                body = await _read(answer)
+        except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
+            reason = f"{type(error).__name__} {error}".strip()
+            raise ScrapeError(url=self._url, reason=reason) from error
+        return body.decode("utf-8", "replace")
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the body, up to a size no engine's page has; what came before a break counts."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in answer.content.iter_any():
+            parts.append(part)
+            size += len(part)
+            if size > _PAGE_BYTES_MAX:
+                break
+    except aiohttp.ClientPayloadError:
+        pass
+    return b"".join(parts)
+
+
+def parse_page(text: str) -> list[Sample]:
+    """Return the series of a page in the text format.
+
+    A last line without its end was cut off and is left out. Parsing stops at a line that cannot be
+    read; what stands before it counts.
+    """
+    whole = text if text.endswith("\n") else text.rpartition("\n")[0]
+    samples: list[Sample] = []
+    try:
+        for family in text_string_to_metric_families(whole):
+            samples.extend(
+                Sample(
+                    name=sample.name,
+                    value=sample.value,
+                    labels=dict(sample.labels),
+                    kind=family.type,
+                )
+                for sample in family.samples
+            )
+    except (ValueError, IndexError, KeyError):
+        return samples
+    return samples

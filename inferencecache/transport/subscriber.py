@@ -1,0 +1,311 @@
+"""Follow one publisher: sockets in, ordered batches out.
+
+Theory of operation
+-------------------
+A :class:`Subscriber` drives a ``SequenceTracker``. It hands in what comes from the live socket, the
+replay socket and the connection's monitor, and carries out the tracker's commands: replays are
+asked for on a fresh socket each, batches are decoded and handed to a sink.
+
+Rules of this file
+------------------
+* News of the connection are looked at before messages, since they decide what a message means.
+* Work comes in slices of a few milliseconds, after which others get the loop; a socket is thus
+  never left alone for long, however much there is to read. One command may bring thousands of
+  batches, so commands wait in a queue, and nothing is read while one waits.
+* Nothing from outside ends the loop. What cannot be read is counted; an unexpected exception costs
+  one message and is logged.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import zmq
+
+from inferencecache.clock import NS_PER_MS, NS_PER_S, Clock
+from inferencecache.errors import MalformedEventError
+from inferencecache.events import (
+    Apply,
+    Command,
+    Doubt,
+    EventBatch,
+    RequestReplay,
+    Reset,
+    SequenceTracker,
+    decode_batch,
+    live_frame,
+    replay_frame,
+)
+from inferencecache.settings.producer import DecodeSettings
+from inferencecache.transport.structured_log import EventLog
+from inferencecache.transport.zmq_socket import LiveSocket, ReadySocket, SocketLimits, open_replay
+
+_SLICE_NS: Final = 5 * NS_PER_MS
+_IDLE_WAIT_NS: Final = NS_PER_S
+_SIZE_MARGIN: Final = 4
+
+
+class BatchSink(Protocol):
+    """Takes what one publisher says, in order."""
+
+    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
+        """Take in a batch."""
+        ...
+
+    def reset(self, rank: int) -> None:
+        """Forget everything of a rank; its engine has started anew."""
+        ...
+
+    def doubt(self, rank: int) -> None:
+        """Note that batches of a rank are lost for good."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberParts:
+    """What a subscriber works with.
+
+    Attributes:
+        name: What the source is called in logs and metrics.
+        rank: Rank of the publisher.
+        endpoint: Where it publishes.
+        replay_endpoint: Where it replays; empty for nowhere.
+        topic: Prefix of the topics wanted.
+        messages_max: Messages queued in the live socket.
+        decode: Caps on payloads.
+        clock: Time, for replays and silences.
+        log: Where things that matter to an operator are told.
+        changed: Called after anything happened.
+    """
+
+    name: str
+    rank: int
+    endpoint: str
+    replay_endpoint: str
+    topic: str
+    messages_max: int
+    decode: DecodeSettings
+    clock: Clock
+    log: EventLog
+    changed: Callable[[], None]
+
+
+@dataclass(slots=True)
+class SubscriberCounters:
+    """Totals since the start.
+
+    Attributes:
+        messages: Live messages received.
+        bytes: Their payload bytes, and those of replays.
+        malformed: Messages and envelopes that could not be read, by cause.
+        connects: Connections made.
+        disconnects: Connections lost.
+        failures: Unexpected exceptions.
+        longest_away_ns: Longest time between two looks at sockets that had more to read.
+    """
+
+    messages: int = 0
+    bytes: int = 0
+    malformed: dict[str, int] = field(default_factory=dict)
+    connects: int = 0
+    disconnects: int = 0
+    failures: int = 0
+    longest_away_ns: int = 0
+
+    def count_malformed(self, cause: str) -> None:
+        """Count something unreadable."""
+        self.malformed[cause] = self.malformed.get(cause, 0) + 1
+
+
+class Subscriber:
+    """The loop of one publisher.
+
+    Args:
+        parts: What it works with.
+        tracker: Puts messages in order.
+        sink: Takes batches.
+        context: Owner of the sockets.
+
+    Attributes:
+        counters: What happened so far.
+        last_batch_ns: Monotonic time of the last batch; None before the first.
+    """
+
+    def __init__(
+        self,
+        parts: SubscriberParts,
+        tracker: SequenceTracker,
+        sink: BatchSink,
+        context: "zmq.Context[zmq.Socket[bytes]]",
+    ) -> None:
+        self.counters = SubscriberCounters()
+        self.last_batch_ns: int | None = None
+        self.tracker: Final = tracker
+        self.parts: Final = parts
+        self._sink = sink
+        self._context = context
+        self._limits = SocketLimits(
+            messages_max=parts.messages_max,
+            message_bytes_max=_SIZE_MARGIN * parts.decode.payload_bytes_max,
+        )
+        self._wake = asyncio.Event()
+        self._replay: ReadySocket | None = None
+        self._ticket = 0
+        self._commands: deque[Command] = deque()
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything published so far, as far as it can be known, has been taken in."""
+        return self.tracker.is_synced and not self._commands
+
+    async def run(self) -> None:
+        """Follow the publisher for ever; ends by being cancelled."""
+        parts = self.parts
+        live = LiveSocket(self._context, parts.endpoint, parts.topic, self._limits, self._wake)
+        try:
+            while True:
+                self._wake.clear()
+                started_ns = self.parts.clock.monotonic_ns()
+                if not self._slice(live, started_ns + _SLICE_NS):
+                    await self._wait()
+                    continue
+                await asyncio.sleep(0)
+                away_ns = self.parts.clock.monotonic_ns() - started_ns
+                self.counters.longest_away_ns = max(self.counters.longest_away_ns, away_ns)
+        finally:
+            live.close()
+            self._drop_replay()
+
+    # ------------------------------------------------------------------ one slice
+
+    def _slice(self, live: LiveSocket, until_ns: int) -> bool:
+        """Work until *until_ns*; return whether there may be more to do."""
+        if self._carry_out(until_ns):
+            return True
+        self._hear_news(live)
+        has_more = self._read_live(live, until_ns)
+        # A share of its own, or a busy engine's replay would never end.
+        has_more |= self._read_replay(self.parts.clock.monotonic_ns() + _SLICE_NS)
+        self._queue(self.tracker.tick(self.parts.clock.monotonic_ns()))
+        return has_more or bool(self._commands)
+
+    def _hear_news(self, live: LiveSocket) -> None:
+        while (is_connected := live.news()) is not None:
+            if is_connected:
+                self.counters.connects += 1
+                self._queue(self.tracker.connected(self.parts.clock.monotonic_ns()))
+            else:
+                self.counters.disconnects += 1
+                self.tracker.disconnected()
+            self._tell(is_connected=is_connected)
+
+    def _tell(self, *, is_connected: bool) -> None:
+        event = "engine_connected" if is_connected else "engine_disconnected"
+        self.parts.log.info(event, source=self.parts.name, endpoint=self.parts.endpoint)
+        self.parts.changed()
+
+    def _read_live(self, live: LiveSocket, until_ns: int) -> bool:
+        while (message := live.receive()) is not None:
+            self.counters.messages += 1
+            now_ns = self.parts.clock.monotonic_ns()
+            try:
+                frame = live_frame(message)
+            except MalformedEventError as error:
+                self.counters.count_malformed(error.reason)
+            else:
+                self._queue(self.tracker.live(frame, now_ns))
+            if self._carry_out(until_ns):
+                return True
+        return False
+
+    def _read_replay(self, until_ns: int) -> bool:
+        while self._replay is not None:
+            message = self._replay.receive()
+            if message is None:
+                return False
+            now_ns = self.parts.clock.monotonic_ns()
+            self._take_replayed(message, now_ns)
+            if self._carry_out(until_ns):
+                return True
+        return False
+
+    def _take_replayed(self, message: list[bytes], now_ns: int) -> None:
+        ticket = self._ticket
+        try:
+            frame = replay_frame(message)
+        except MalformedEventError as error:
+            self.counters.count_malformed(error.reason)
+            return
+        if frame is None:
+            self._drop_replay()
+            self._queue(self.tracker.replay_ended(ticket, now_ns))
+        else:
+            self._queue(self.tracker.replayed(ticket, frame, now_ns))
+        if self.tracker.replay_ticket != self._ticket:
+            self._drop_replay()
+
+    async def _wait(self) -> None:
+        """Wait for a socket to stir, the tracker's deadline or a while."""
+        now_ns = self.parts.clock.monotonic_ns()
+        deadline_ns = self.tracker.deadline_ns
+        wait_ns = _IDLE_WAIT_NS if deadline_ns is None else max(deadline_ns - now_ns, 0)
+        try:
+            async with asyncio.timeout(min(wait_ns, _IDLE_WAIT_NS) / NS_PER_S):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    # ------------------------------------------------------------------ commands
+
+    def _queue(self, commands: list[Command]) -> None:
+        self._commands.extend(commands)
+
+    def _carry_out(self, until_ns: int) -> bool:
+        """Carry out what is queued; return whether the time was over before or after that."""
+        while self._commands:
+            self._run(self._commands.popleft())
+            if self.parts.clock.monotonic_ns() >= until_ns:
+                break
+        self.parts.changed()
+        return self.parts.clock.monotonic_ns() >= until_ns
+
+    def _run(self, command: Command) -> None:
+        if isinstance(command, Apply):
+            self._apply(command)
+        elif isinstance(command, RequestReplay):
+            self._request(command)
+        elif isinstance(command, Reset):
+            reason = command.reason.value
+            self.parts.log.warning("engine_reset", source=self.parts.name, reason=reason)
+            self._sink.reset(self.parts.rank)
+        elif isinstance(command, Doubt):
+            self.parts.log.warning("events_lost", source=self.parts.name, batches=command.missed)
+            self._sink.doubt(self.parts.rank)
+
+    def _apply(self, command: Apply) -> None:
+        self.last_batch_ns = self.parts.clock.monotonic_ns()
+        self.counters.bytes += len(command.payload)
+        try:
+            batch = decode_batch(command.payload, self.parts.decode)
+            self._sink.apply(self.parts.rank, batch, is_live=command.is_live)
+        except MalformedEventError as error:
+            self.counters.count_malformed(error.reason)
+        except Exception:
+            # The subscriber's boundary: counted, logged, never fatal.
+            self.counters.failures += 1
+            self.parts.log.exception("batch_failed", source=self.parts.name)
+
+    def _request(self, command: RequestReplay) -> None:
+        self._drop_replay()
+        self._ticket = command.ticket
+        self.parts.log.info("replay_requested", source=self.parts.name, start=command.start)
+        self._replay = open_replay(
+            self._context, self.parts.replay_endpoint, command.start, self._limits, self._wake
+        )
+
+    def _drop_replay(self) -> None:
+        if self._replay is not None:
+            self._replay.close()
+            self._replay = None

@@ -1,0 +1,129 @@
+"""A publisher and a replay socket as an engine has them, each message under the test's control."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import zmq
+import zmq.asyncio
+
+END = b"\xff" * 8
+TOPIC = "kv-events"
+
+
+class EngineSockets:
+    """One rank of an engine.
+
+    Attributes:
+        ring: Past messages by number; what is taken out cannot be replayed.
+        new_shape: Replays carry the topic, as newer engines do.
+        has_end: Replays end with a mark.
+        withheld: Numbers that the next replays leave out, once each per request listed.
+        requests: Start of every replay asked for.
+        port: Where it publishes; replays are one port of its own.
+    """
+
+    def __init__(self, topic: str = TOPIC) -> None:
+        self.ring: dict[int, bytes] = {}
+        self.new_shape = True
+        self.has_end = True
+        self.withheld: list[set[int]] = []
+        self.requests: list[int] = []
+        self.requested = asyncio.Event()
+        self._context = zmq.asyncio.Context()
+        self._topic = topic.encode()
+        self._next = 0
+        self._port = 0
+        self._replay_port = 0
+        self._pub: zmq.asyncio.Socket | None = None
+        self._router: zmq.asyncio.Socket | None = None
+        self._answering: asyncio.Task[None] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """Where it publishes."""
+        return f"tcp://127.0.0.1:{self._port}"
+
+    @property
+    def replay_endpoint(self) -> str:
+        """Where it replays."""
+        return f"tcp://127.0.0.1:{self._replay_port}"
+
+    def start(self) -> None:
+        """Begin a life, on the ports of the life before."""
+        self.ring, self._next = {}, 0
+        self._pub, self._port = self._bind(zmq.PUB, self._port)
+        self._router, self._replay_port = self._bind(zmq.ROUTER, self._replay_port)
+        self._answering = asyncio.create_task(self._answer(self._router))
+
+    async def stop(self) -> None:
+        """End this life."""
+        if self._answering is not None and self._pub is not None and self._router is not None:
+            self._answering.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._answering
+            self._pub.close(0)
+            self._router.close(0)
+            self._answering = None
+
+    def close(self) -> None:
+        """Free everything."""
+        self._context.destroy(0)
+
+    async def publish(self, payload: bytes, *, lose: bool = False, burn: bool = False) -> int:
+        """Number *payload* and send it.
+
+        Args:
+            payload: The batch.
+            lose: Keep it for replays only.
+            burn: Use up the number and nothing else.
+        """
+        number = self._next
+        self._next += 1
+        if not burn:
+            self.ring[number] = payload
+        if not burn and not lose:
+            await self.send([self._topic, number.to_bytes(8, "big"), payload])
+        return number
+
+    async def send(self, parts: list[bytes]) -> None:
+        """Send any message."""
+        assert self._pub is not None
+        await self._pub.send_multipart(parts)
+
+    async def _answer(self, router: zmq.asyncio.Socket) -> None:
+        while True:
+            identity, _, start = await router.recv_multipart()
+            first = int.from_bytes(start, "big")
+            self.requests.append(first)
+            self.requested.set()
+            withheld = self.withheld.pop(0) if self.withheld else set()
+            head = [identity, b"", self._topic] if self.new_shape else [identity, b""]
+            for number in sorted(n for n in self.ring if n >= first and n not in withheld):
+                await router.send_multipart([*head, number.to_bytes(8, "big"), self.ring[number]])
+            if self.has_end:
+                end = (
+                    [identity, b"", b"", END, b""] if self.new_shape else [identity, b"", END, b""]
+                )
+                await router.send_multipart(end)
+
+    def _bind(self, kind: int, port: int) -> tuple[zmq.asyncio.Socket, int]:
+        socket = self._context.socket(kind)
+        socket.setsockopt(zmq.SNDHWM, 0)
+        if port:
+            socket.bind(f"tcp://127.0.0.1:{port}")
+            return socket, port
+        return socket, socket.bind_to_random_port("tcp://127.0.0.1")
+
+
+@asynccontextmanager
+async def engine_sockets(topic: str = TOPIC) -> AsyncIterator[EngineSockets]:
+    """Run one rank for the length of the block."""
+    engine = EngineSockets(topic)
+    engine.start()
+    try:
+        yield engine
+    finally:
+        await engine.stop()
+        engine.close()
