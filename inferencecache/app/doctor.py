@@ -1,0 +1,117 @@
+"""Look at one engine from outside: ports first, then events, past and metrics.
+
+Rules of this file
+    1. Nothing is changed anywhere: no report is made, no port is bound.
+    2. Later checks run only where earlier ones make sense; everything else always runs.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from inferencecache.app.doctor_findings import Diagnosis, Finding, Status
+from inferencecache.app.doctor_layout import has_store, shape_of
+from inferencecache.app.doctor_reach import judge_engine_port, judge_ranks, judge_replay_port
+from inferencecache.app.doctor_signals import (
+    judge_page,
+    judge_replay,
+    no_page,
+    no_replay,
+    traffic_between,
+)
+from inferencecache.app.doctor_stream import (
+    judge_block_size,
+    judge_layout,
+    judge_rank,
+    judge_topic,
+)
+from inferencecache.clock import NS_PER_S
+from inferencecache.errors import ConfigError
+from inferencecache.settings.doctor import DoctorSettings
+from inferencecache.settings.producer import DecodeSettings
+from inferencecache.transport.doctor_ear import Heard, Past, ask_for_past, listen
+from inferencecache.transport.doctor_page import Page, fetch_page
+from inferencecache.transport.doctor_port import Port, look_at_port, port_after
+
+
+def run_doctor(settings: DoctorSettings, decode: DecodeSettings) -> Diagnosis:
+    """Return what :func:`diagnose` does, on a loop of its own."""
+    return asyncio.run(diagnose(settings, decode))
+
+
+async def diagnose(settings: DoctorSettings, decode: DecodeSettings) -> Diagnosis:
+    """Check one engine.
+
+    Args:
+        settings: The engine, and what is expected of it.
+        decode: Limits of decoding.
+
+    Raises:
+        ConfigError: No engine is named.
+    """
+    if not settings.engine_endpoint:
+        raise ConfigError(field="--engine", value="", allowed="an endpoint such as tcp://HOST:PORT")
+    ports = await _look_at_ports(settings)
+    findings = [judge_engine_port(ports[0])]
+    if findings[0].status is Status.OK:
+        findings += judge_ranks(ports[1:-1], ports[-1])
+    before = await _page(settings)
+    heard = await _listen(settings, decode) if findings[0].status is Status.OK else None
+    past, replay = await _replay(settings)
+    after = await _page(settings) if heard is not None else None
+    if heard is not None:
+        findings.append(judge_topic(heard, traffic_between(before, after), settings))
+    findings += _judge_payloads(heard, past, settings, decode)
+    findings += replay
+    findings.append(no_page() if before is None else judge_page(before, settings))
+    return Diagnosis(findings=findings)
+
+
+async def _look_at_ports(settings: DoctorSettings) -> Sequence[Port]:
+    """Return the port of every rank and the one after."""
+    timeout_s = settings.timeout_ns / NS_PER_S
+    endpoints = [port_after(settings.engine_endpoint, n) for n in range(settings.ranks + 1)]
+    return await asyncio.gather(*(look_at_port(endpoint, timeout_s) for endpoint in endpoints))
+
+
+async def _page(settings: DoctorSettings) -> Page | None:
+    """Return the metrics page; None if there is none to look at."""
+    if not settings.metrics_url:
+        return None
+    return await fetch_page(settings.metrics_url, settings.timeout_ns / NS_PER_S)
+
+
+async def _listen(settings: DoctorSettings, decode: DecodeSettings) -> Heard:
+    """Listen until a store comes under the topic, or the time is up."""
+
+    def is_enough(topic: str, payload: bytes) -> bool:
+        return topic.startswith(settings.topic) and has_store(payload, decode)
+
+    return await listen(settings.engine_endpoint, settings.listen_ns / NS_PER_S, is_enough)
+
+
+async def _replay(settings: DoctorSettings) -> tuple[Past, list[Finding]]:
+    """Return what the engine still has, and what that says."""
+    endpoint = settings.replay_endpoint
+    if not endpoint:
+        return Past(), [no_replay()]
+    timeout_s = settings.timeout_ns / NS_PER_S
+    wrong = judge_replay_port(await look_at_port(endpoint, timeout_s))
+    if wrong is not None:
+        return Past(), [wrong]
+    past = await ask_for_past(endpoint, timeout_s, 4 * timeout_s)
+    return past, list(judge_replay(past, endpoint))
+
+
+def _judge_payloads(
+    heard: Heard | None, past: Past, settings: DoctorSettings, decode: DecodeSettings
+) -> list[Finding]:
+    """Return what live and replayed payloads say together."""
+    payloads = [*(heard.payloads if heard is not None else ()), *past.payloads]
+    if not payloads:
+        return []
+    shape = shape_of(payloads, decode, has_topic=past.has_topic)
+    return [
+        *judge_layout(shape, settings),
+        *judge_block_size(shape, settings),
+        *judge_rank(shape, settings),
+    ]
