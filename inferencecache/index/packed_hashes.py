@@ -19,7 +19,8 @@ class PackedHashes(Sequence[bytes]):
     (2, b'cd', [b'ab', b'cd'])
 
     Args:
-        packed: Blocks of exactly *width* bytes each, see :mod:`inferencecache.index.packing`.
+        packed: Blocks of exactly *width* bytes each, see :mod:`inferencecache.index.packing`; kept
+            as it is, and not to be changed afterwards.
         width: Hash width in bytes, 1 to :data:`~inferencecache.index.packing.WIDTH_MAX`.
 
     Attributes:
@@ -29,7 +30,7 @@ class PackedHashes(Sequence[bytes]):
 
     __slots__ = ("_length", "packed", "stride")
 
-    def __init__(self, packed: bytes, width: int) -> None:
+    def __init__(self, packed: bytes | bytearray, width: int) -> None:
         self.packed = packed
         self.stride = width + OVERHEAD
         self._length = len(packed) // self.stride
@@ -54,4 +55,4 @@ class PackedHashes(Sequence[bytes]):
         start = at * self.stride
         if not 0 <= start < len(self.packed):
             raise IndexError(at)
-        return self.packed[start + 1 : start + self.stride - 1]
+        return bytes(self.packed[start + 1 : start + self.stride - 1])

@@ -33,7 +33,7 @@ def _packer(width: int, blocks: int) -> Callable[..., bytes]:
 
 
 @lru_cache(maxsize=1_024)
-def _unpacker(width: int, blocks: int) -> Callable[[bytes], tuple[bytes, ...]]:
+def _unpacker(width: int, blocks: int) -> Callable[[bytes | bytearray], tuple[bytes, ...]]:
     return Struct(f"x{width}sx" * blocks).unpack
 
 
@@ -99,7 +99,7 @@ def pack_single(block_hash: bytes) -> bytes:
     return b"\0%b\0" % block_hash
 
 
-def unpack(packed: bytes, stride: int) -> Sequence[bytes]:
+def unpack(packed: bytes | bytearray, stride: int) -> Sequence[bytes]:
     """Return the hashes of packed blocks of one width.
 
     Complexity: O(number of blocks), about 25 ns each.
@@ -128,7 +128,9 @@ def find(packed: bytes, stride: int, block_hash: bytes) -> int:
     return at // stride if at >= 0 else -1
 
 
-def common_blocks(left: bytes, left_at: int, right: bytes, right_at: int, stride: int) -> int:
+def common_blocks(
+    left: bytes | bytearray, left_at: int, right: bytes, right_at: int, stride: int
+) -> int:
     """Count the equal blocks that *left* and *right* have in a row.
 
     Args:

@@ -123,11 +123,14 @@ def _end_of_records(data: bytes, start: int) -> int:
 def _packed(data: bytes, start: int, stop: int) -> PackedHashes:
     """Return records as the index packs blocks: length, hash and a pad, without the tag."""
     width = data[start + 1]
-    packed = bytearray(data[start + 1 : stop])
-    packed.append(0)
     stride = width + len(_HASHES) + 1
+    # One copy, and no more: a chain is several KiB, and each further copy is cold memory. The last
+    # record's pad is the byte after it, if there is one.
+    packed = bytearray(memoryview(data)[start + 1 : stop + 1])
+    if stop == len(data):
+        packed.append(0)
     packed[width + 1 :: stride] = bytes(len(packed) // stride)
-    return PackedHashes(bytes(packed), width)
+    return PackedHashes(packed, width)
 
 
 def _counts_at(data: bytes, at: int) -> tuple[Sequence[int] | None, int]:
