@@ -8,11 +8,12 @@ than greet, so no socket of the peer ever counts us as connected.
 import asyncio
 import re
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-_ENDPOINT: Final = re.compile(r"tcp://(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d+)")
+_ENDPOINT: Final = re.compile(r"tcp://(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^*:/\[\]]+)):(?P<port>\d+)")
 _PORT_MAX: Final = 65_535
 _GREETING: Final = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 _GREETING_BYTES: Final = len(_GREETING)
@@ -77,6 +78,8 @@ async def look_at_port(endpoint: str, timeout_s: float) -> Port:
         detail = "it closes the connection"
     finally:
         writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
     return Port(endpoint=endpoint, state=PortState.NOT_ZMQ, detail=detail)
 
 
