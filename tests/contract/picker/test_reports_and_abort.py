@@ -1,0 +1,146 @@
+"""Reports and Abort: what counts, once, and never as an error (lists D, E)."""
+
+import asyncio
+
+import pytest
+from served_picker import MIB, PROMPT, SMALL, ServedPicker, serve_picker, until
+
+from inferencecache.clock import ManualClock
+from inferencecache.kinference.v1 import picker_pb2 as pb
+
+
+def in_flight(served: ServedPicker) -> int:
+    """Return the requests in flight."""
+    return served.picker.plane.decisions.in_flight.total
+
+
+async def test_first_then_final(served: ServedPicker) -> None:
+    """D63: both count; the request is in flight until the second."""
+    picked = await served.push_and_pick()
+    assert in_flight(served) == 1
+    assert await served.first(picked.response_id, observed_ttft_ms=50, upstream_status=200)
+    assert in_flight(served) == 1
+    assert await served.final(picked.response_id, model="m", prompt_tokens=3)
+    assert in_flight(served) == 0
+
+
+async def test_order_and_repetition_do_not_matter(served: ServedPicker) -> None:
+    """D64: the first of each kind counts, later ones say so."""
+    picked = await served.push_and_pick()
+    name = picked.response_id
+    assert await served.final(name)
+    assert not await served.final(name)
+    assert await served.first(name)
+    assert not await served.first(name)
+    assert in_flight(served) == 0
+
+
+@pytest.mark.parametrize("response_id", [0, 12_345])
+async def test_unknown_ids_are_no_error(served: ServedPicker, response_id: int) -> None:
+    """D65, E71: gRPC is OK, and nothing is acknowledged or released."""
+    assert not await served.first(response_id)
+    assert not await served.final(response_id)
+    assert not await served.abort(response_id)
+
+
+async def test_expired_ids_are_no_error() -> None:
+    """D65: the time of a decision is over; the first token starts it anew."""
+    clock = ManualClock(1)
+    async with serve_picker(clock=clock) as served:
+        silent, alive = [(await served.push_and_pick()).response_id for _ in range(2)]
+        clock.advance_ns(SMALL.decision_ttl_ns - 1)
+        assert await served.first(alive)
+        clock.advance_ns(1)
+        assert not await served.final(silent)
+        assert await served.final(alive)
+        assert in_flight(served) == 0
+
+
+@pytest.mark.parametrize("ttft_ms", [0, 2**32 - 1])
+async def test_any_time_is_accepted(served: ServedPicker, ttft_ms: int) -> None:
+    """D67: what to make of it is the estimator's business."""
+    picked = await served.push_and_pick()
+    assert await served.first(picked.response_id, observed_ttft_ms=ttft_ms)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"cached_tokens": 0},
+        {"cached_tokens": 9, "prompt_tokens": 3},
+        {"itl_bucket_counts": [1] * 15, "itl_bucket_layout": 1},
+        {"itl_bucket_counts": [1], "itl_bucket_layout": 1},
+        {"itl_bucket_counts": [1] * 15, "itl_bucket_layout": 99},
+        {"model": "another one"},
+    ],
+    ids=str,
+)
+async def test_odd_reports_are_acknowledged(
+    served: ServedPicker, fields: dict[str, object]
+) -> None:
+    """D68 to D70: a report that cannot be used in part is a report all the same."""
+    picked = await served.push_and_pick()
+    assert await served.final(picked.response_id, **fields)
+
+
+async def test_an_abort_releases_once(served: ServedPicker) -> None:
+    """E71: the body and the request in flight go at once; a second one finds nothing."""
+    picked = await served.push_and_pick()
+    assert await served.abort(picked.response_id)
+    assert served.buffered_bytes == 0
+    assert in_flight(served) == 0
+    assert not await served.abort(picked.response_id)
+    assert not await served.first(picked.response_id)
+
+
+async def test_an_abort_after_the_pull_ends_the_request(served: ServedPicker) -> None:
+    """E72: there is no body, but the request was in flight; after its end there is nothing."""
+    pulled = await served.push_and_pick()
+    await served.pull(pulled.response_id)
+    assert await served.abort(pulled.response_id)
+    ended = await served.push_and_pick()
+    await served.pull(ended.response_id)
+    await until(lambda: served.buffered_bytes == 0)
+    await served.final(ended.response_id)
+    assert not await served.abort(ended.response_id)
+
+
+@pytest.mark.parametrize("reason", [0, 1, 2, 3, 4, 99])
+async def test_any_reason_releases(served: ServedPicker, reason: int) -> None:
+    """E74, E75: what else a reason means, it means beside that."""
+    picked = await served.push_and_pick()
+    assert await served.abort(picked.response_id, reason=reason)
+    assert in_flight(served) == 0
+
+
+async def test_an_abort_and_a_final_report_at_once(served: ServedPicker) -> None:
+    """E76: the request ends exactly once, whichever comes first."""
+    for _ in range(50):
+        picked = await served.push_and_pick()
+        name = picked.response_id
+        await asyncio.gather(served.abort(name), served.final(name), served.abort(name))
+        assert in_flight(served) == 0
+
+
+async def test_a_long_detail_is_cut(served: ServedPicker) -> None:
+    """E77: the log does not grow by a mebibyte."""
+    picked = await served.push_and_pick()
+    assert await served.abort(picked.response_id, detail="d" * MIB)
+    event, fields = served.recorder.lines[-1]
+    assert event == "abort"
+    assert fields["detail"] == "d" * 256
+
+
+async def test_an_endpoint_that_comes_back_is_not_idle_for_ever(served: ServedPicker) -> None:
+    """F53: three picks and three reports leave exactly nothing in flight."""
+    names = [(await served.push_and_pick(PROMPT)).response_id for _ in range(3)]
+    assert in_flight(served) == 3
+    assert [await served.final(name) for name in names] == [True] * 3
+    assert dict(served.picker.plane.decisions.in_flight) == {}
+
+
+def test_the_wire_name_is_the_published_one() -> None:
+    """Gateways call kinference.v1.Picker, wherever its Python code lies."""
+    assert pb.DESCRIPTOR.package == "kinference.v1"
+    assert pb.DESCRIPTOR.services_by_name["Picker"].full_name == "kinference.v1.Picker"
