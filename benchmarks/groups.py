@@ -15,6 +15,8 @@ GROUPS = (
     "resources",
     "route_cpu",
     "load",
+    "bench_events",
+    "producer",
 )
 """Modules with a function ``run(options)`` that yields rows; each runs in a process of its own."""
 

@@ -261,7 +261,7 @@ def _server_stats(link: ServerLink) -> ServerStats:
         is_connected=link.is_up,
         pending_keys=link.pending_keys,
         delivered_keys=link.counters.stored_keys,
-        evicted_keys=link.counters.evicted_keys,
+        evicted_keys=link.evicted_keys,
         failures=link.counters.failures,
         resyncs=link.counters.resyncs,
     )

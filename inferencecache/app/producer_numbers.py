@@ -69,7 +69,7 @@ _SERVER: Final[dict[MetricSpec, Callable[[ServerLink], float]]] = {
     catalog.ROUNDS: lambda found: found.counters.rounds,
     catalog.DELIVERY_FAILURES: lambda found: found.counters.failures,
     catalog.DELIVERED: lambda found: found.counters.stored_keys,
-    catalog.EVICTED: lambda found: found.counters.evicted_keys,
+    catalog.EVICTED: lambda found: found.evicted_keys,
     catalog.LOSSES: lambda found: found.counters.losses,
     catalog.RESYNCS: lambda found: found.counters.resyncs,
     catalog.RENEWALS: lambda found: found.counters.renewals,

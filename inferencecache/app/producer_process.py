@@ -6,6 +6,7 @@ import sys
 
 import uvloop
 
+from inferencecache.app.collector import calm_collector
 from inferencecache.app.producer import Producer
 from inferencecache.settings.logs import LogSettings
 from inferencecache.settings.subscribe import ProducerSettings
@@ -43,6 +44,7 @@ async def _follow(producer: Producer) -> int:
     except ListenError as error:
         _log_refusal(log, error)
         return FAILED
+    calm_collector()
     broken = asyncio.create_task(producer.wait_broken())
     stopping = asyncio.create_task(asked_to_stop.wait())
     await asyncio.wait((broken, stopping), return_when=asyncio.FIRST_COMPLETED)

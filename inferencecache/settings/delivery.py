@@ -42,6 +42,14 @@ class DeliverySettings:
         minimum=1,
         help="Keys of the live set queued at a time when a server is told everything again.",
     )
+    evictions_max: int = knob(
+        8_192,
+        flag="max-evictions-under-way",
+        kind=KnobKind.INTEGER,
+        unit="keys",
+        minimum=1,
+        help="Evictions sent and not acknowledged beyond which nothing else is sent either.",
+    )
     retry_initial_ns: int = knob(
         100 * NS_PER_MS,
         flag="retry-initial",

@@ -3,9 +3,11 @@
 Theory of operation
 -------------------
 Changes gather in lanes, one per replica. Again and again a *round* is taken from all lanes and
-sent: clears, then evictions, many at a time, then updates on one stream, which is ended for its
-Ack. Only then is the next round taken, so per key the order holds, and nothing is forgotten before
-the server has it. A round that fails is repeated as it is, after a pause.
+sent: clears, then updates on one stream, which is ended for its Ack. Only then is the next round
+taken, so nothing is forgotten before the server has it. A round that fails is repeated as it is,
+after a pause. Evictions of a round need a call each and may take longer than a round; they are sent
+beside the updates, and updates wait for them only if both are about the same key. An eviction never
+overtakes an earlier store, since that was acknowledged rounds ago.
 
 A connection that was lost may lead to another server, or to the same one with an empty memory. So
 what is pending is dropped, and when the connection is back every lane begins with a clear and the
@@ -35,6 +37,7 @@ from inferencecache.transport.client_channel import open_async_channel
 from inferencecache.transport.client_report_async import AsyncReportLine
 from inferencecache.transport.client_values import DeliveryError, ReplicaRef
 from inferencecache.transport.delivery_backoff import Backoff
+from inferencecache.transport.delivery_evictions import EvictionPool
 from inferencecache.transport.delivery_lane import Lane, LaneParts
 from inferencecache.transport.structured_log import EventLog
 
@@ -71,7 +74,6 @@ class LinkCounters:
     Attributes:
         rounds: Rounds acknowledged.
         stored_keys: Keys acknowledged as stored.
-        evicted_keys: Keys acknowledged as evicted.
         failures: Attempts that failed.
         losses: Connections lost.
         resyncs: Lanes told everything again.
@@ -81,7 +83,6 @@ class LinkCounters:
 
     rounds: int = 0
     stored_keys: int = 0
-    evicted_keys: int = 0
     failures: int = 0
     losses: int = 0
     resyncs: int = 0
@@ -107,6 +108,9 @@ class ServerLink:
         self._lanes: dict[ReplicaRef, Lane] = {}
         self._channel = open_async_channel(parts.target, parts.client, None)
         self._line = AsyncReportLine(self._channel, parts.target, parts.client)
+        self._evictions = EvictionPool(self._channel, parts.target, parts.client, parts.delivery)
+        self._evictions.failed = self._eviction_failed
+        self._evictions.changed = parts.changed
         self._backoff = Backoff(parts.delivery)
         self._changed = asyncio.Event()
         self._sending: wire.Round = []
@@ -116,12 +120,20 @@ class ServerLink:
     @property
     def is_told(self) -> bool:
         """Whether the server has acknowledged everything so far."""
-        return self.is_up and not self._sending and all(map(_is_told, self._lanes.values()))
+        if not self.is_up or self._sending or self._evictions.size:
+            return False
+        return all(map(_is_told, self._lanes.values()))
+
+    @property
+    def evicted_keys(self) -> int:
+        """Keys acknowledged as evicted."""
+        return self._evictions.acknowledged
 
     @property
     def pending_keys(self) -> int:
-        """Keys with a change that is not sent."""
-        return sum(lane.outbox.pending_keys for lane in self._lanes.values())
+        """Keys with a change that is not sent, or not acknowledged if it is an eviction."""
+        pending = sum(lane.outbox.pending_keys for lane in self._lanes.values())
+        return pending + self._evictions.size
 
     def lanes(self) -> Iterator[Lane]:
         """Yield the lanes in order of replica."""
@@ -150,6 +162,7 @@ class ServerLink:
 
     async def close(self) -> None:
         """Drop what is pending and close the connection."""
+        self._evictions.drop()
         self._line.close()
         await self._channel.close()
 
@@ -176,6 +189,7 @@ class ServerLink:
         self.is_up = False
         self.counters.losses += 1
         self.parts.log.warning("server_lost", server=self.parts.target)
+        self._evictions.drop()
         for lane in self._lanes.values():
             lane.lose()
         self._stir()
@@ -193,6 +207,7 @@ class ServerLink:
             if self.is_up:
                 self._take()
             if self._sending:
+                await self._order()
                 await self._deliver()
                 self.parts.changed()
             if not self.is_up:
@@ -226,7 +241,7 @@ class ServerLink:
         working = [lane for lane in self._lanes.values() if lane.has_work]
         if not working:
             return renewal_ns
-        if self.pending_keys >= self.parts.delivery.resync_keys_max:
+        if sum(lane.outbox.pending_keys for lane in working) >= self.parts.delivery.resync_keys_max:
             return 0
         firsts = (lane.wanted_since_ns(self._fed_ns) for lane in working)
         return max(min(firsts) + self.parts.outbox.window_ns - now_ns, 0)
@@ -288,17 +303,26 @@ class ServerLink:
 
     async def _send(self) -> None:
         await self._line.publish(wire.clears(self._sending))
-        await self._line.publish(wire.evictions(self._sending))
         for update in wire.updates(self._sending, self.parts.outbox.update_blocks_max):
             await self._line.send(update)
         await self._line.confirm()
 
+    async def _order(self) -> None:
+        """Begin the round's evictions; wait for those that its stores must not overtake."""
+        self._evictions.add(wire.evictions(self._sending))
+        if self._evictions.has_any(wire.stored_hashes(self._sending)):
+            await self._evictions.until_at_most(0)
+        await self._evictions.until_at_most(self.parts.delivery.evictions_max)
+
+    def _eviction_failed(self, error: DeliveryError) -> None:
+        self._note_failure(error)
+        if error.status in _LOST:
+            self._lose()
+
     def _note_success(self) -> None:
         self._backoff.reset()
-        stored, evicted = wire.key_counts(self._sending)
         self.counters.rounds += 1
-        self.counters.stored_keys += stored
-        self.counters.evicted_keys += evicted
+        self.counters.stored_keys += wire.stored_keys(self._sending)
 
     def _note_failure(self, error: DeliveryError) -> None:
         self.counters.failures += 1

@@ -42,11 +42,17 @@ def updates(sending: Round, blocks_max: int) -> Iterator[CacheUpdate]:
                 yield _update(parts, adapter_id, group)
 
 
-def key_counts(sending: Round) -> tuple[int, int]:
-    """Return how many keys *sending* stores and evicts."""
-    deliveries = [lane.delivery for _, lane in sending if lane.delivery is not None]
-    stored = sum(len(entry.block_hashes) for found in deliveries for entry in found.chains)
-    return stored, sum(len(found.evictions) for found in deliveries)
+def stored_hashes(sending: Round) -> Iterator[list[bytes]]:
+    """Yield the keys that *sending* stores, chain by chain."""
+    for _, lane in sending:
+        if lane.delivery is not None:
+            for entry in lane.delivery.chains:
+                yield entry.block_hashes
+
+
+def stored_keys(sending: Round) -> int:
+    """Return how many keys *sending* stores."""
+    return sum(map(len, stored_hashes(sending)))
 
 
 def _by_adapter(chains: Iterable[ChainEntry]) -> dict[str, list[ChainEntry]]:
