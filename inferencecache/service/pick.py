@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from inferencecache.clock import Clock
 from inferencecache.errors import InvalidRequestError
-from inferencecache.picker.bodies import Body, BodyStore, NewId
+from inferencecache.picker.bodies import Body, BodyStore, Chunk, NewId
 from inferencecache.picker.choice import (
     Choice,
     LocalDestination,
@@ -92,7 +92,7 @@ class PickPlane:
         """Begin an upload; see :meth:`BodyStore.open`."""
         return self.bodies.open(declared_bytes, self._clock.monotonic_ns())
 
-    def append(self, body: Body, chunk: bytes) -> None:
+    def append(self, body: Body, chunk: Chunk) -> None:
         """Add to an upload; see :meth:`BodyStore.append`."""
         self.bodies.append(body, chunk, self._clock.monotonic_ns())
 

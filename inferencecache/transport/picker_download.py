@@ -6,17 +6,17 @@ from typing import Any
 
 import grpc
 
-from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.bodies import Body
 from inferencecache.picker.faults import CutPullError
 from inferencecache.service.pick import PickPlane
+from inferencecache.transport.picker_chunk import OutgoingChunk
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
 async def send_body(
     plane: PickPlane, body: Body, context: Context, chunk_bytes: int
-) -> AsyncIterator[pb.BodyChunk]:
+) -> AsyncIterator[OutgoingChunk]:
     """Yield *body* in chunks and release it, however the call ends.
 
     Args:
@@ -37,7 +37,7 @@ async def send_body(
     try:
         for piece in pieces:
             left -= len(piece)
-            yield pb.BodyChunk(chunk=piece)
+            yield OutgoingChunk(piece)
         if left:
             raise CutPullError
     finally:

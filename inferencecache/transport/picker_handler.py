@@ -7,10 +7,12 @@ from typing import Any, Final
 import grpc
 
 from inferencecache.kinference.v1 import picker_pb2 as pb
+from inferencecache.picker.bodies import Chunk
 from inferencecache.service.access import Access
 from inferencecache.settings.picker import PickerSettings
 from inferencecache.transport.boundary import Boundary
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require
+from inferencecache.transport.picker_chunk import OutgoingChunk, read_chunk
 from inferencecache.transport.picker_convert import (
     abort_report,
     final_token_report,
@@ -62,7 +64,7 @@ class PickerHandler:
         self._guard = parts.guard
 
     async def push_body(
-        self, request_iterator: AsyncIterator[pb.BodyChunk | None], context: Context
+        self, request_iterator: AsyncIterator[Chunk | None], context: Context
     ) -> pb.PushBodyResponse:
         """Take a body in."""
         return await self._uploads.receive(request_iterator, context)
@@ -74,7 +76,7 @@ class PickerHandler:
 
     async def pull_body(
         self, request: pb.PullBodyRequest, context: Context
-    ) -> AsyncIterator[pb.BodyChunk]:
+    ) -> AsyncIterator[OutgoingChunk]:
         """Hand the body out."""
         body = self._plane.pull(request.response_id)
         async for chunk in send_body(self._plane, body, context, self._chunk_bytes):
@@ -108,4 +110,4 @@ class PickerHandler:
 
 def picker_rpc_handlers(handler: PickerHandler, boundary: Boundary) -> dict[str, RpcHandler]:
     """Return the handlers of the Picker service."""
-    return rpc_handlers(PICKER_SERVICE, handler, boundary)
+    return rpc_handlers(PICKER_SERVICE, handler, boundary, readers={"PushBody": read_chunk})

@@ -8,12 +8,17 @@ import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from threading import Thread
+from typing import Final
 
 from inferencecache.picker.bodies import Rope
-from inferencecache.picker.request import InferenceRequest, is_laborious, parse_body
+from inferencecache.picker.request import InferenceRequest, LaboriousBodyError, parse_body
 from inferencecache.settings.picker import PickerParseSettings
+
+_KEYS_QUICK: Final = 1_000
+"""Finding the level of this many ``model`` keys takes a few milliseconds."""
 
 
 class BodyReader:
@@ -36,9 +41,8 @@ class BodyReader:
             BrokenProcessPool: The process that read it died; the next body gets a new one.
         """
         if content.length <= self._settings.inline_bytes_max:
-            data = content.join()
-            if not is_laborious(data, self._settings):
-                return parse_body(data, self._settings)
+            with suppress(LaboriousBodyError):
+                return parse_body(content.join(), self._settings, _KEYS_QUICK)
         async with self._turn:
             return await self._read_elsewhere(content.join())
 

@@ -15,7 +15,7 @@ import grpc
 from inferencecache.clock import NS_PER_S
 from inferencecache.errors import InvalidRequestError
 from inferencecache.kinference.v1 import picker_pb2 as pb
-from inferencecache.picker.bodies import Body
+from inferencecache.picker.bodies import Body, Chunk
 from inferencecache.picker.faults import IdleUploadError
 from inferencecache.service.pick import PickPlane
 from inferencecache.transport.picker_convert import declared_bytes, request_id
@@ -44,12 +44,12 @@ class Uploads:
         self._idle_s = idle_ns / NS_PER_S
 
     async def receive(
-        self, chunks: AsyncIterator[pb.BodyChunk | None], context: Context
+        self, chunks: AsyncIterator[Chunk | None], context: Context
     ) -> pb.PushBodyResponse:
         """Take one body in and name it.
 
         Args:
-            chunks: The call's messages; None stands for one that did not parse.
+            chunks: The call's bytes; None stands for one that did not parse.
             context: The call.
 
         Raises:
@@ -67,7 +67,7 @@ class Uploads:
         return pushed
 
     async def _receive(
-        self, chunks: AsyncIterator[pb.BodyChunk | None], context: Context
+        self, chunks: AsyncIterator[Chunk | None], context: Context
     ) -> pb.PushBodyResponse:
         body = self._plane.open_upload(declared_bytes(context))
         discard = _Discard(self._plane, body)
@@ -104,17 +104,17 @@ class _Discard:
 
 
 async def _append_all(
-    plane: PickPlane, body: Body, chunks: AsyncIterator[pb.BodyChunk | None], idle_s: float
+    plane: PickPlane, body: Body, chunks: AsyncIterator[Chunk | None], idle_s: float
 ) -> None:
     clock = asyncio.get_running_loop().time
     try:
         async with asyncio.timeout(idle_s) as silence:
-            async for message in chunks:
-                if message is None:
+            async for chunk in chunks:
+                if chunk is None:
                     raise InvalidRequestError(
                         field="BodyChunk", value="bytes", allowed="a message that parses"
                     )
-                plane.append(body, message.chunk)
+                plane.append(body, chunk)
                 silence.reschedule(clock() + idle_s)
     except TimeoutError:
         raise IdleUploadError from None

@@ -2,8 +2,8 @@
 
 from inferencecache.picker.bodies.body import Body
 from inferencecache.picker.bodies.ids import NewId
-from inferencecache.picker.bodies.rope import Rope, Span
+from inferencecache.picker.bodies.rope import Chunk, Rope, Span
 from inferencecache.picker.bodies.state import BodyState
 from inferencecache.picker.bodies.store import BodyStore
 
-__all__ = ["Body", "BodyState", "BodyStore", "NewId", "Rope", "Span"]
+__all__ = ["Body", "BodyState", "BodyStore", "Chunk", "NewId", "Rope", "Span"]

@@ -50,15 +50,15 @@ class Rope:
             return bytes(self._chunks[0])
         return b"".join(self._chunks)
 
-    def pieces(self, bytes_max: int) -> Generator[bytes, None, None]:
+    def pieces(self, bytes_max: int) -> Generator[Chunk, None, None]:
         """Yield the bytes in order, at most *bytes_max* at a time, none of them empty."""
         for chunk in self._chunks:
             if len(chunk) <= bytes_max:
-                yield bytes(chunk)
+                yield chunk
                 continue
             view = memoryview(chunk)
             for start in range(0, len(view), bytes_max):
-                yield bytes(view[start : start + bytes_max])
+                yield view[start : start + bytes_max]
 
     def spliced(self, spans: Sequence[Span], replacement: bytes) -> "Rope":
         """Return the rope with *replacement* in place of each of *spans*.
@@ -100,11 +100,11 @@ class RopeBuilder:
     __slots__ = ("_chunks", "_small", "length")
 
     def __init__(self) -> None:
-        self._chunks: list[bytes] = []
+        self._chunks: list[Chunk] = []
         self._small = bytearray()
         self.length = 0
 
-    def append(self, chunk: bytes) -> None:
+    def append(self, chunk: Chunk) -> None:
         """Add *chunk* at the end."""
         self.length += len(chunk)
         if len(chunk) < _SMALL_BYTES:

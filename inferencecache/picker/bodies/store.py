@@ -13,7 +13,7 @@ from typing import Final
 from inferencecache.picker.bodies.body import Body
 from inferencecache.picker.bodies.deadlines import Deadlines
 from inferencecache.picker.bodies.ids import NewId, fresh_id
-from inferencecache.picker.bodies.rope import Rope
+from inferencecache.picker.bodies.rope import Chunk, Rope
 from inferencecache.picker.bodies.state import BodyEvent, BodyState, follow
 from inferencecache.picker.bodies.used_ids import UsedIds
 from inferencecache.picker.faults import (
@@ -82,7 +82,7 @@ class BodyStore:
         self._deadlines.set(body.number, now_ns + self._settings.upload_idle_ns)
         return body
 
-    def append(self, body: Body, chunk: bytes, now_ns: int) -> None:
+    def append(self, body: Body, chunk: Chunk, now_ns: int) -> None:
         """Add *chunk* to an upload; whatever is wrong with it ends the upload.
 
         Raises:

@@ -1,8 +1,12 @@
 """Read inference requests out of bodies, and write another model into them."""
 
-from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
+from inferencecache.picker.request.bad_body import (
+    BadBodyError,
+    BodyFlaw,
+    LaboriousBodyError,
+)
 from inferencecache.picker.request.inference_request import Affinity, Api, InferenceRequest
-from inferencecache.picker.request.parse import is_laborious, parse_body
+from inferencecache.picker.request.parse import parse_body
 from inferencecache.picker.request.rewrite import rewritten
 
 __all__ = [
@@ -11,7 +15,7 @@ __all__ = [
     "BadBodyError",
     "BodyFlaw",
     "InferenceRequest",
-    "is_laborious",
+    "LaboriousBodyError",
     "parse_body",
     "rewritten",
 ]

@@ -25,6 +25,10 @@ class BodyFlaw(StrEnum):
     UNKNOWN_SHAPE = "unknown_shape"
 
 
+class LaboriousBodyError(InferenceCacheError):
+    """Reading a body would take longer than its reader may."""
+
+
 class BadBodyError(InferenceCacheError):
     """A body cannot be routed.
 

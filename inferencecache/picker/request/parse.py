@@ -9,34 +9,30 @@ from inferencecache.picker.bodies import Span
 from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
 from inferencecache.picker.request.envelope import ABSENT, Envelope, read_envelope, read_value
 from inferencecache.picker.request.inference_request import Affinity, Api, InferenceRequest
-from inferencecache.picker.request.model_spans import key_count, model_spans
+from inferencecache.picker.request.model_spans import model_spans
 from inferencecache.picker.request.shape import api_of
 from inferencecache.picker.request.structure import is_deeper_than, is_utf8, long_number
 from inferencecache.settings.picker import PickerParseSettings
 
-_KEYS_QUICK: Final = 1_000
-"""Finding the level of this many ``model`` keys takes a few milliseconds."""
-
 _AFFINITY_BYTES_MAX: Final = 1_024
 
 
-def is_laborious(data: bytes, settings: PickerParseSettings) -> bool:
-    """Return whether reading *data* could take longer than others should wait."""
-    return len(data) > settings.inline_bytes_max or key_count(data) > _KEYS_QUICK
-
-
-def parse_body(data: bytes, settings: PickerParseSettings) -> InferenceRequest:
+def parse_body(
+    data: bytes, settings: PickerParseSettings, keys_max: int | None = None
+) -> InferenceRequest:
     """Read a body.
 
     Args:
         data: All of it; a byte order mark in front is allowed.
         settings: What is too deep or too long.
+        keys_max: Most ``model`` keys at any depth that may be looked at, None for any number.
 
     Returns:
         What it says; spans count from the first byte of *data*.
 
     Raises:
         BadBodyError: It is no inference request.
+        LaboriousBodyError: There are more keys than may be looked at.
     """
     mark = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     text = data[mark:] if mark else data
@@ -45,7 +41,7 @@ def parse_body(data: bytes, settings: PickerParseSettings) -> InferenceRequest:
     _check_numbers(text, settings)
     if envelope.model is ABSENT:
         raise BadBodyError(BodyFlaw.MODEL_MISSING)
-    spans = model_spans(text)
+    spans = model_spans(text, keys_max)
     names = tuple(_model_name(text, span, settings) for span in spans)
     return InferenceRequest(
         api=_allowed_api(envelope, settings),

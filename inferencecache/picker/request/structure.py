@@ -57,7 +57,7 @@ def depths_of_marks(data: bytes) -> Iterator[int]:
 
 def is_deeper_than(data: bytes, depth_max: int) -> bool:
     """Return whether *data* nests deeper than *depth_max* levels."""
-    if data.count(b"[") + data.count(b"{") <= depth_max:
+    if not (_has_more(data, b"[", depth_max // 2) or _has_more(data, b"{", depth_max // 2)):
         return False
     depth = 0
     for brackets in brackets_outside(data):
@@ -123,6 +123,16 @@ def _without_escapes(block: bytes) -> bytes:
 
 def _has_odd_quotes(block: bytes) -> bool:
     return _without_escapes(block).count(b'"') % 2 == 1
+
+
+def _has_more(data: bytes, byte: bytes, count_max: int) -> bool:
+    """Return whether *byte* occurs more than *count_max* times; looking beats counting."""
+    at = -1
+    for _ in range(count_max + 1):
+        at = data.find(byte, at + 1)
+        if at < 0:
+            return False
+    return True
 
 
 def _net(brackets: bytes) -> int:
