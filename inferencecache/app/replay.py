@@ -16,12 +16,38 @@ import uvloop
 from inferencecache.app.replay_input import ReplayInput
 from inferencecache.app.replay_plane import ReplayPlane, ServerLostError
 from inferencecache.app.replay_server import server_for
+from inferencecache.app.replay_zmq import zmq_plane
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.settings.replay import ReplaySettings
-from inferencecache.simulation import Experiment, ReplaySummary, due_in_ns
+from inferencecache.simulation import (
+    Answer,
+    Experiment,
+    Prompt,
+    ReplaySummary,
+    Served,
+    due_in_ns,
+)
 from inferencecache.transport.system_clock import SystemClock
 from inferencecache.types import PROBE_TENANT_ID
+
+
+class Plane(Protocol):
+    """The fleet's side of the wire."""
+
+    replica_ids: list[str]
+
+    async def start(self) -> None:
+        """Tell the server that every replica is empty."""
+        ...
+
+    async def look_up(self, prompt: Prompt) -> Answer:
+        """Ask where *prompt* is warm."""
+        ...
+
+    async def report(self, served: Served) -> None:
+        """Report what serving a prompt changed; on return the server has applied it."""
+        ...
 
 
 class Watcher(Protocol):
@@ -58,11 +84,15 @@ async def replay(
     """Do what :func:`run_replay` does, on the running loop."""
     async with server_for(settings) as target:
         watcher.started(target, is_own_server=not settings.server)
-        plane = ReplayPlane(target, settings, clock)
+        gateway = ReplayPlane(target, settings, clock)
+        stage = _Stage(watcher=watcher, clock=clock)
         try:
-            return await _play(trace, settings, plane, _Stage(watcher=watcher, clock=clock))
+            if not settings.through_zmq:
+                return await _play(trace, settings, gateway, stage)
+            async with zmq_plane(gateway, trace, settings, clock) as plane:
+                return await _play(trace, settings, plane, stage)
         finally:
-            await plane.close()
+            await gateway.close()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +104,7 @@ class _Stage:
 
 
 async def _play(
-    trace: ReplayInput, settings: ReplaySettings, plane: ReplayPlane, stage: _Stage
+    trace: ReplayInput, settings: ReplaySettings, plane: Plane, stage: _Stage
 ) -> ReplaySummary:
     """Play every prompt in order."""
     experiment = Experiment(settings, len(trace.prompts))

@@ -1,7 +1,7 @@
 """Where a replay's prompts come from: a file, or the trace shipped with the package."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from itertools import islice
@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from inferencecache.errors import ConfigError
-from inferencecache.simulation import Prompt, parse_trace, prompt_of
+from inferencecache.simulation import (
+    Prompt,
+    TraceBlock,
+    TraceRequest,
+    parse_trace,
+    prompt_of,
+    tokenize_trace,
+)
 
 SHIPPED_TRACE: Final = "mooncake_conversation_1000.jsonl"
 
@@ -21,18 +28,22 @@ class ReplayInput:
     Attributes:
         name: File name of the trace.
         prompts: Its prompts, in order of arrival, at least one.
+        blocks: Every full block, by key; only of a trace read for engines.
     """
 
     name: str
     prompts: Sequence[Prompt]
+    blocks: Mapping[bytes, TraceBlock] = field(default_factory=dict)
 
 
-def load_trace(path: Path | None, requests_max: int) -> ReplayInput:
+def load_trace(path: Path | None, requests_max: int, *, for_engines: bool = False) -> ReplayInput:
     """Read a trace before anything is started, so that a bad line costs nothing else.
 
     Args:
         path: The file, or None for the shipped trace.
         requests_max: Read only the first so many requests; 0 reads all.
+        for_engines: Whether engines publish the prompts: then keys are made from tokens, and the
+            content behind each key is kept.
 
     Raises:
         ConfigError: The file cannot be read, a line is wrong, or there is no request.
@@ -43,10 +54,19 @@ def load_trace(path: Path | None, requests_max: int) -> ReplayInput:
     try:
         with file.open("rb") as lines:
             requests = islice(parse_trace(lines, file.name), requests_max or None)
-            prompts = [prompt_of(request) for request in requests]
+            trace = _tokenized(requests, file.name) if for_engines else _keyed(requests, file.name)
     except OSError as error:
         allowed = f"a readable file ({error.strerror})"
         raise ConfigError(field="TRACE", value=str(file), allowed=allowed) from error
-    if not prompts:
+    if not trace.prompts:
         raise ConfigError(field="TRACE", value=str(file), allowed="at least one request")
-    return ReplayInput(name=file.name, prompts=prompts)
+    return trace
+
+
+def _keyed(requests: Iterable[TraceRequest], name: str) -> ReplayInput:
+    return ReplayInput(name=name, prompts=[prompt_of(request) for request in requests])
+
+
+def _tokenized(requests: Iterable[TraceRequest], name: str) -> ReplayInput:
+    trace = tokenize_trace(requests)
+    return ReplayInput(name=name, prompts=trace.prompts, blocks=trace.blocks)

@@ -60,10 +60,14 @@ class ReplayPlane:
         target: gRPC target of the server.
         settings: Names on the wire, deadline and number of replicas.
         clock: Measures lookups.
+
+    Attributes:
+        target: As given.
+        replica_ids: The replicas' names, by number.
     """
 
     def __init__(self, target: str, settings: ReplaySettings, clock: Clock) -> None:
-        self._target = target
+        self.target = target
         self._settings = settings
         self._clock = clock
         self.replica_ids: list[str] = [f"replica-{n}" for n in range(settings.replicas)]
@@ -108,7 +112,7 @@ class ReplayPlane:
         latency_ns = self._clock.monotonic_ns() - started_ns
         if result.cause in _NO_ANSWER:
             raise ServerLostError(
-                f"cache server at {self._target} did not answer a lookup: {result.detail}"
+                f"cache server at {self.target} did not answer a lookup: {result.detail}"
             )
         return Answer(
             reason_code=result.reason_code.value,

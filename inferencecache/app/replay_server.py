@@ -10,7 +10,7 @@ from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.replay import ReplaySettings
 from inferencecache.settings.server import ServerSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
-from inferencecache.transport.structured_log import LOGGER_NAME, StructuredLog
+from inferencecache.transport.structured_log import LOGGER_NAME, EventLog, StructuredLog
 
 
 @asynccontextmanager
@@ -23,11 +23,18 @@ async def server_for(settings: ReplaySettings) -> AsyncIterator[str]:
     if settings.server:
         yield settings.server
         return
-    # Whoever runs a replay is told in one line what there is to know of its server.
+    async with running_server(throwaway_settings(settings), replay_log()) as server:
+        yield server.grpc_target
+
+
+def replay_log() -> EventLog:
+    """Return the log of a replay's own parts.
+
+    Whoever runs a replay is told in one line what there is to know of them.
+    """
     logger = logging.getLogger(f"{LOGGER_NAME}.replay")
     logger.setLevel(logging.ERROR)
-    async with running_server(throwaway_settings(settings), StructuredLog(logger)) as server:
-        yield server.grpc_target
+    return StructuredLog(logger)
 
 
 def throwaway_settings(settings: ReplaySettings) -> ServerSettings:

@@ -42,7 +42,7 @@ def run(output: Output, settings: ReplaySettings) -> int:
     """
     if output.plot is not None:
         _check_plot(output.plot)
-    trace = load_trace(output.trace, settings.requests_max)
+    trace = load_trace(output.trace, settings.requests_max, for_engines=settings.through_zmq)
     try:
         with ReplayProgress(Console(stderr=True), len(trace.prompts)) as progress:
             summary = run_replay(trace, settings, progress)

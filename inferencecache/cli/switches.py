@@ -6,15 +6,21 @@ Every setting is an option with a value; only for those that are true or false m
 from collections.abc import Sequence
 from typing import Final
 
+from inferencecache.settings.doctor import DoctorOutputSettings
+from inferencecache.settings.fake_engine import FakeEngineSettings, FakeTrafficSettings
 from inferencecache.settings.knob import KnobKind, knobs_of
 from inferencecache.settings.loader import groups_of
+from inferencecache.settings.replay import ReplaySettings
 from inferencecache.settings.server import ServerSettings
 from inferencecache.settings.subscribe import SubscribeSettings
 
+_GROUPED: Final = (ServerSettings, SubscribeSettings)
 _SWITCHES: Final = frozenset(
     f"--{knob.flag}"
-    for command in (ServerSettings, SubscribeSettings)
-    for _, group in groups_of(command)
+    for group in (
+        *(group for command in _GROUPED for _, group in groups_of(command)),
+        *(ReplaySettings, DoctorOutputSettings, FakeEngineSettings, FakeTrafficSettings),
+    )
     for knob in knobs_of(group)
     if knob.kind is KnobKind.BOOLEAN
 )

@@ -59,6 +59,19 @@ class ReplaySettings:
         maximum=1_000_000,
         help="Play arrivals this many times faster than recorded; 0 means as fast as it goes.",
     )
+    through_zmq: bool = knob(
+        False,  # noqa: FBT003 - a default, not a call by position
+        flag="through-zmq",
+        kind=KnobKind.BOOLEAN,
+        help="Report the whole way: each replica publishes events over ZMQ like an engine, and a "
+        "producer follows them.",
+    )
+    engine_layout: str = knob(
+        "vllm-0.33",
+        flag="layout",
+        kind=KnobKind.TEXT,
+        help="Engine and release whose events are imitated with --through-zmq.",
+    )
     tenant_id: str = knob(
         "replay",
         flag="tenant",

@@ -18,7 +18,12 @@ from inferencecache.simulation.engine_layout import (
 from inferencecache.simulation.engine_life import EngineLife, EnginePrompt, ExpectedKey, LifeRules
 from inferencecache.simulation.engine_page import render_page
 from inferencecache.simulation.engine_player import EngineGauges, EnginePlayer
-from inferencecache.simulation.engine_prompt import TokenizedTrace, tokenize_trace, trace_tokens
+from inferencecache.simulation.engine_prompt import (
+    TokenizedTrace,
+    TraceBlock,
+    tokenize_trace,
+    trace_tokens,
+)
 from inferencecache.simulation.engine_script import Serve, Step, parse_script
 from inferencecache.simulation.engine_stream import EngineStream, Message, StreamRules
 from inferencecache.simulation.engine_traffic import TrafficRules, traffic
@@ -88,6 +93,7 @@ __all__ = [
     "StreamRules",
     "Tally",
     "TokenizedTrace",
+    "TraceBlock",
     "TraceRequest",
     "TrafficRules",
     "due_in_ns",

@@ -1,11 +1,24 @@
 """Trace requests as token ids, for engines whose events carry tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from inferencecache.fingerprint import chain
 from inferencecache.simulation.prompt import Prompt
 from inferencecache.simulation.trace import TRACE_BLOCK_TOKENS, TraceRequest
+
+
+class TraceBlock(NamedTuple):
+    """What stands behind the key of a full block.
+
+    Attributes:
+        content: The trace's id of its content.
+        parent: Key of the block before it; None at a prompt's start.
+    """
+
+    content: int
+    parent: bytes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,11 +27,11 @@ class TokenizedTrace:
 
     Attributes:
         prompts: The prompts, in order of arrival.
-        content_of: Key of a full block to the trace's id of its content.
+        blocks: Every full block, by key.
     """
 
     prompts: Sequence[Prompt]
-    content_of: Mapping[bytes, int]
+    blocks: Mapping[bytes, TraceBlock]
 
 
 def trace_tokens(hash_ids: Sequence[int], token_count: int) -> list[int]:
@@ -34,15 +47,15 @@ def trace_tokens(hash_ids: Sequence[int], token_count: int) -> list[int]:
     return tokens[:token_count]
 
 
-def tokenize_trace(requests: Sequence[TraceRequest]) -> TokenizedTrace:
+def tokenize_trace(requests: Iterable[TraceRequest]) -> TokenizedTrace:
     """Return the prompts of *requests* with the keys that their tokens have."""
-    content_of: dict[bytes, int] = {}
+    blocks: dict[bytes, TraceBlock] = {}
     prompts: list[Prompt] = []
     for request in requests:
         full_blocks = request.input_length // TRACE_BLOCK_TOKENS
         ids = request.hash_ids[:full_blocks]
         keys = chain(trace_tokens(ids, full_blocks * TRACE_BLOCK_TOKENS), TRACE_BLOCK_TOKENS)
-        content_of.update(zip(keys, ids, strict=True))
+        blocks |= dict(zip(keys, map(TraceBlock, ids, [None, *keys]), strict=True))
         prompts.append(
             Prompt(
                 arrival_ms=request.timestamp_ms,
@@ -50,4 +63,4 @@ def tokenize_trace(requests: Sequence[TraceRequest]) -> TokenizedTrace:
                 block_hashes=keys,
             )
         )
-    return TokenizedTrace(prompts=prompts, content_of=content_of)
+    return TokenizedTrace(prompts=prompts, blocks=blocks)

@@ -57,7 +57,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     page = capsys.readouterr().out
     for module in COMMANDS:
-        assert module.__name__.rsplit(".", 1)[-1] in page
+        assert module.__name__.rsplit(".", 1)[-1].replace("_", "-") in page
 
 
 @pytest.mark.parametrize(
