@@ -126,7 +126,12 @@ class Producer:
         self._tellers = [
             asyncio.create_task(link.run(), name=link.parts.target) for link in self._links
         ]
-        self._log.info("producer_started", version=__version__, sources=len(self._engines))
+        self._log.info(
+            "producer_started",
+            version=__version__,
+            sources=len(self._engines),
+            http_addr=str(self._page_address or ""),
+        )
 
     async def wait_broken(self) -> None:
         """Wait for ever, or until some of the work breaks.

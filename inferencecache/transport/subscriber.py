@@ -154,6 +154,7 @@ class Subscriber:
         self._replay: ReadySocket | None = None
         self._ticket = 0
         self._commands: deque[Command] = deque()
+        self._was_synced = False
 
     @property
     def is_synced(self) -> bool:
@@ -189,7 +190,16 @@ class Subscriber:
         # A share of its own, or a busy engine's replay would never end.
         has_more |= self._read_replay(self.parts.clock.monotonic_ns() + _SLICE_NS)
         self._queue(self.tracker.tick(self.parts.clock.monotonic_ns()))
+        self._note_sync()
         return has_more or bool(self._commands)
+
+    def _note_sync(self) -> None:
+        if self.is_synced != self._was_synced:
+            self._was_synced = self.is_synced
+            event = "engine_synced" if self._was_synced else "engine_behind"
+            applied = self.tracker.counters.applied
+            self.parts.log.info(event, source=self.parts.name, batches=applied)
+            self.parts.changed()
 
     def _hear_news(self, live: LiveSocket) -> None:
         while (is_connected := live.news()) is not None:

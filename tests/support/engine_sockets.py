@@ -21,10 +21,11 @@ class EngineSockets:
         has_end: Replays end with a mark.
         withheld: Numbers that the next replays leave out, once each per request listed.
         requests: Start of every replay asked for.
-        port: Where it publishes; replays are one port of its own.
+        port: Where it publishes.
+        replay_port: Where it replays.
     """
 
-    def __init__(self, topic: str = TOPIC) -> None:
+    def __init__(self, topic: str = TOPIC, port: int = 0, replay_port: int = 0) -> None:
         self.ring: dict[int, bytes] = {}
         self.new_shape = True
         self.has_end = True
@@ -34,8 +35,8 @@ class EngineSockets:
         self._context = zmq.asyncio.Context()
         self._topic = topic.encode()
         self._next = 0
-        self._port = 0
-        self._replay_port = 0
+        self.port = port
+        self.replay_port = replay_port
         self._pub: zmq.asyncio.Socket | None = None
         self._router: zmq.asyncio.Socket | None = None
         self._answering: asyncio.Task[None] | None = None
@@ -43,18 +44,18 @@ class EngineSockets:
     @property
     def endpoint(self) -> str:
         """Where it publishes."""
-        return f"tcp://127.0.0.1:{self._port}"
+        return f"tcp://127.0.0.1:{self.port}"
 
     @property
     def replay_endpoint(self) -> str:
         """Where it replays."""
-        return f"tcp://127.0.0.1:{self._replay_port}"
+        return f"tcp://127.0.0.1:{self.replay_port}"
 
     def start(self) -> None:
         """Begin a life, on the ports of the life before."""
         self.ring, self._next = {}, 0
-        self._pub, self._port = self._bind(zmq.PUB, self._port)
-        self._router, self._replay_port = self._bind(zmq.ROUTER, self._replay_port)
+        self._pub, self.port = self._bind(zmq.PUB, self.port)
+        self._router, self.replay_port = self._bind(zmq.ROUTER, self.replay_port)
         self._answering = asyncio.create_task(self._answer(self._router))
 
     async def stop(self) -> None:
@@ -127,3 +128,23 @@ async def engine_sockets(topic: str = TOPIC) -> AsyncIterator[EngineSockets]:
     finally:
         await engine.stop()
         engine.close()
+
+
+@asynccontextmanager
+async def two_ranks() -> AsyncIterator[tuple[EngineSockets, EngineSockets]]:
+    """Run two ranks, the second one port above the first, for the length of the block."""
+    for _ in range(20):
+        async with engine_sockets() as first:
+            second = EngineSockets(TOPIC, first.port + 1, first.replay_port + 1)
+            try:
+                second.start()
+            except zmq.ZMQError:  # somebody else has that port
+                second.close()
+                continue
+            try:
+                yield first, second
+            finally:
+                await second.stop()
+                second.close()
+            return
+    raise RuntimeError("no two neighbouring ports are free")

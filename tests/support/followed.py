@@ -68,12 +68,14 @@ def source(engine: EngineSockets, *, replay: bool = True, **fields: Any) -> Sour
 def producer_settings(
     *sources: SourceSettings,
     servers: str,
-    **delivery: Any,  # noqa: ANN401 - any knob
+    **delivery: Any,  # noqa: ANN401 - any knob, and the page
 ) -> ProducerSettings:
     """Return the settings of a producer with a short window and short pauses."""
+    page = delivery.pop("page", None)
     limits = {"retry_initial_ns": 5 * NS_PER_MS, "retry_max_ns": 20 * NS_PER_MS, "drain_ns": 0}
     return ProducerSettings(
         sources=sources,
+        page=page,
         outbox=OutboxSettings(window_ns=WINDOW_NS),
         delivery=DeliverySettings(servers=servers, **{**limits, **delivery}),
         client=ClientSettings(

@@ -1,0 +1,117 @@
+"""A producer's own pages, and the command as a process of its own."""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+import aiohttp
+from engine_payloads import T16, batch, map_store
+from engine_sockets import engine_sockets
+from followed import LIMIT_S, MODEL, REPLICA, TENANT, Lines, matched, producer_settings, source
+
+from inferencecache.app.producer import running_producer
+from inferencecache.app.server import running_server
+from inferencecache.settings.subscribe import ProducerPageSettings
+from inferencecache.settings.throwaway import throwaway_server_settings
+from inferencecache.transport.producer_metrics import PRODUCER_CATALOG
+
+PAGE = ProducerPageSettings(bind_address="127.0.0.1:0")
+
+
+async def page(url: str) -> tuple[int, str]:
+    """Return status and text of a page."""
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_readiness_follows_the_engine_and_not_the_servers() -> None:
+    """Not ready before the engine is there; a server that is away does not matter."""
+    async with engine_sockets() as engine:
+        await engine.stop()
+        settings = producer_settings(source(engine), servers="127.0.0.1:1", page=PAGE)
+        async with running_producer(settings, Lines()) as producer:
+            before = await page(f"{producer.page_url}/readyz")
+            engine.start()
+            async with asyncio.timeout(LIMIT_S):
+                await producer.wait_synced()
+            after = await page(f"{producer.page_url}/readyz")
+
+            assert before[0] == 503
+            assert "connecting" in before[1]
+            assert after[0] == 200
+            assert "server 127.0.0.1:1: down" in after[1]
+            assert (await page(f"{producer.page_url}/healthz"))[0] == 200
+            assert (await page(f"{producer.page_url}/else"))[0] == 404
+
+
+async def test_the_metrics_page_shows_numbers_and_no_tokens() -> None:
+    """Counters of sources, replicas and servers are there; every name is in the catalogue."""
+    async with (
+        engine_sockets() as engine,
+        running_server(throwaway_server_settings(), Lines()) as server,
+    ):
+        settings = producer_settings(source(engine), servers=server.grpc_target, page=PAGE)
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.publish(batch(map_store([1], T16)))
+            async with asyncio.timeout(LIMIT_S):
+                await producer.until(lambda: producer.stats.servers[0].delivered_keys == 1)
+            _, text = await page(f"{producer.page_url}/metrics")
+
+        names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+        own = {name for name in names if name.startswith("inferencecache_")}
+        assert f'inferencecache_producer_batches_total{{source="{REPLICA}"}} 1.0' in text
+        assert f'inferencecache_producer_keys{{replica="{REPLICA}"}} 1.0' in text
+        assert own <= {spec.name for spec in PRODUCER_CATALOG}
+        assert not [token for token in T16 if token > 1000 and str(token) in text]
+
+
+async def test_the_command_follows_engines_from_a_list(tmp_path: Path) -> None:
+    """``subscribe --sources`` reads engines from a file, logs JSON and ends with 0 on SIGTERM."""
+    async with (
+        engine_sockets() as engine,
+        running_server(throwaway_server_settings(), Lines()) as server,
+    ):
+        await engine.publish(batch(map_store([1], T16)))
+        sources = tmp_path / "sources.yaml"
+        sources.write_text(
+            f"- engine-endpoint: {engine.endpoint}\n"
+            f"  replay-endpoint: {engine.replay_endpoint}\n"
+            f"  replica-id: {REPLICA}\n"
+            "  engine-metrics-url: ''\n",
+            encoding="utf-8",
+        )
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "inferencecache", "subscribe"),
+            *("--sources", str(sources), "--model-id", MODEL, "--tenant-id", TENANT),
+            *("--server", server.grpc_target, "--metrics-listen", "127.0.0.1:0"),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(LIMIT_S):
+            assert process.stderr is not None
+            while b"engine_synced" not in await process.stderr.readline():
+                pass
+        process.send_signal(signal.SIGTERM)
+        _, log = await process.communicate()
+
+        events = [json.loads(line)["msg"] for line in log.decode().splitlines()]
+        assert process.returncode == 0
+        assert "engine_disconnected" not in events
+        assert matched(server, T16) == 16
+        assert str(T16[0]) not in log.decode()
+
+
+async def test_the_command_refuses_what_makes_no_sense() -> None:
+    """A missing name ends with exit code 2 and one line that names it."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "inferencecache", "subscribe", "--model-id", "m"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, log = await process.communicate()
+
+    assert process.returncode == 2
+    assert log.decode().splitlines() == [
+        "inferencecache: error: replica-id: '' is not allowed; expected a text that is not empty"
+    ]
