@@ -89,10 +89,11 @@ async def test_the_command_follows_engines_from_a_list(tmp_path: Path) -> None:
             *("--server", server.grpc_target, "--metrics-listen", "127.0.0.1:0"),
             stderr=asyncio.subprocess.PIPE,
         )
+        awaited = {"engine_synced", "server_connected"}
         async with asyncio.timeout(LIMIT_S):
             assert process.stderr is not None
-            while b"engine_synced" not in await process.stderr.readline():
-                pass
+            while awaited:
+                awaited.discard(json.loads(await process.stderr.readline())["msg"])
         process.send_signal(signal.SIGTERM)
         _, log = await process.communicate()
 
