@@ -1,5 +1,6 @@
 """Which of a tenant's holds goes first: for expiry, for the cap, for the quota."""
 
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Protocol
 
@@ -21,15 +22,20 @@ class TenantAges:
 
     Holds used under LFU stand apart from those never used, so that the cap finds its victim
     without passing over the used ones. Expiry and LRU look at both.
+
+    Attributes:
+        follows_runs: Whether every run is ordered.
     """
 
-    __slots__ = ("_listener", "_newest", "_unused", "_used")
+    __slots__ = ("_epoch", "_listener", "_newest", "_unused", "_used", "follows_runs")
 
     def __init__(self, listener: HeadListener) -> None:
         self._listener = listener
         self._unused: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
         self._used: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
         self._newest: AgeOrder[Run] | None = None
+        self._epoch = 0
+        self.follows_runs = False
 
     def add(self, hold: Hold) -> None:
         """Put a hold in.
@@ -71,10 +77,14 @@ class TenantAges:
     def reorder(self, hold: Hold, order: int) -> None:
         """Change a hold's place among those of its age.
 
-        Complexity: O(1).
+        Complexity: O(1), or O(log holds) of its age.
         """
+        holds = self._used if hold.credits else self._unused
+        holds.discard(hold, hold.last_seen_ns)
         hold.order = order
-        (self._used if hold.credits else self._unused).disorder(hold.last_seen_ns)
+        holds.add(hold, hold.last_seen_ns)
+        if self._newest is not None:
+            self._follow(hold.run)
 
     def credit(self, hold: Hold, uses: int) -> None:
         """Set a hold's use count.
@@ -113,15 +123,22 @@ class TenantAges:
         """
         return self._unused.oldest() if algorithm is EvictionAlgorithm.LFU else self.oldest()
 
-    def follow_runs(self, runs: list[Run]) -> None:
-        """Start ordering runs by their newest hold, for a quota.
+    def follow_runs_slices(self, slice_runs: int) -> Iterator[None]:
+        """Start ordering runs by their newest hold, for a quota, yielding between slices.
 
-        Complexity: O(runs).
+        What changes meanwhile is followed as it changes, and it may be done twice at a time.
+
+        Complexity: O(runs log runs).
         """
-        self._newest = AgeOrder(_order_of_newest)
-        for run in runs:
-            run.newest_ns = None
+        if self._newest is None:
+            self._newest = AgeOrder(attrgetter("newest_order"))
+            self._epoch += 1
+        runs = list(dict.fromkeys(hold.run for hold in self.holds()))
+        for done, run in enumerate(runs, start=1):
             self._follow(run)
+            if done % slice_runs == 0:
+                yield
+        self.follows_runs = self._newest is not None
 
     def unfollow_runs(self) -> None:
         """Stop ordering runs.
@@ -129,11 +146,7 @@ class TenantAges:
         Complexity: O(1).
         """
         self._newest = None
-
-    @property
-    def follows_runs(self) -> bool:
-        """Whether runs are ordered."""
-        return self._newest is not None
+        self.follows_runs = False
 
     def stalest_run(self) -> Run | None:
         """Return the run whose newest hold is oldest; only while runs are ordered.
@@ -143,14 +156,19 @@ class TenantAges:
         return self._newest.oldest() if self._newest is not None else None
 
     def _follow(self, run: Run) -> None:
-        newest = max((hold.last_seen_ns for hold in run.holds.values()), default=None)
-        if newest == run.newest_ns or self._newest is None:
+        order = self._newest
+        if order is None:
             return
-        if run.newest_ns is not None:
-            self._newest.discard(run, run.newest_ns)
-        run.newest_ns = newest
+        newest = max(((h.last_seen_ns, h.order) for h in run.holds.values()), default=None)
+        if run.newest_epoch == self._epoch:
+            if newest == (run.newest_ns, run.newest_order):
+                return
+            order.discard(run, run.newest_ns)
+            run.newest_epoch = 0
         if newest is not None:
-            self._newest.add(run, newest)
+            run.newest_ns, run.newest_order = newest
+            run.newest_epoch = self._epoch
+            order.add(run, run.newest_ns)
 
     def holds(self) -> list[Hold]:
         """Return every hold, for checks.
@@ -165,7 +183,3 @@ class TenantAges:
         Complexity: O(runs).
         """
         return self._newest.items() if self._newest is not None else []
-
-
-def _order_of_newest(run: Run) -> int:
-    return max(h.order for h in run.holds.values() if h.last_seen_ns == run.newest_ns)

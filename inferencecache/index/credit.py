@@ -4,11 +4,12 @@ A hit credits a leading part of what a replica holds, so runs are cut where that
 use count, like age and tier, belongs to a whole hold. LRU tenants never come here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from inferencecache.index.packing import common_blocks, pack
+from inferencecache.index.packing import OVERHEAD, common_blocks, pack
 from inferencecache.index.partition import Partition
-from inferencecache.index.run import Run
+from inferencecache.index.run import Hold, Incarnation, Run
 from inferencecache.index.store import carve
 from inferencecache.index.tenancy import Ledger, ModelState
 
@@ -26,37 +27,57 @@ def credit_match(
 
     Complexity: O(blocks matched + runs cut * holders).
     """
-    ages = model.tenant.ages
-    for depth in sorted(set(depths.values())):
-        for run in list(_carved(partition, list(hashes[:depth]))):
-            for replica_id, matched in depths.items():
-                if matched != depth:
-                    continue
-                incarnation = model.incarnations.get(replica_id)
-                hold = run.holds.get(incarnation) if incarnation is not None else None
-                if hold is not None:
-                    ages.credit(hold, hold.credits + 1)
+    bounds = sorted({min(depth, len(hashes)) for depth in depths.values()})
+    if not bounds:
+        return
+    model.tenant.ledger.used[model.tenant] = None
+    chain = list(hashes[: bounds[-1]])
+    for start, stop in pairwise((0, *bounds)):
+        _carve(partition, chain, start, stop)
+    credited: set[Hold] = set()
+    for start, stop in pairwise((0, *bounds)):
+        found = map(partition.run_of.get, chain[start:stop])
+        runs = dict.fromkeys(run for run in found if run is not None)
+        for replica_id, matched in depths.items():
+            if min(matched, len(hashes)) < stop:
+                continue
+            incarnation = model.incarnations.get(replica_id)
+            if incarnation is not None:
+                _credit_runs(model, incarnation, runs, credited)
 
 
-def _carved(partition: Partition, hashes: list[bytes]) -> dict[Run, None]:
-    """Return the runs that make up *hashes* exactly, cutting them where needed.
+def _credit_runs(
+    model: ModelState, incarnation: Incarnation, runs: Iterable[Run], credited: set[Hold]
+) -> None:
+    for run in runs:
+        hold = run.holds.get(incarnation)
+        if hold is not None and hold not in credited:
+            credited.add(hold)
+            model.tenant.ages.credit(hold, hold.credits + 1)
+
+
+def _carve(partition: Partition, chain: list[bytes], start: int, stop: int) -> None:
+    """Cut runs so that the blocks from *start* to *stop* are whole runs.
 
     Runs are named only after the last cut: a block that comes twice cuts what its first occurrence
     was part of.
     """
-    packed = pack(hashes, partition.width) if partition.stride else b""
-    stride = partition.stride
-    at = 0
-    while at < len(hashes):
-        run = partition.run_of.get(hashes[at])
+    at = start
+    packed, stride = b"", 0
+    while at < stop:
+        run = partition.run_of.get(chain[at])
         if run is None:
-            break
-        extent, start = 1, partition.position(run, hashes[at])
+            return
+        extent = 1
+        position = run.position(chain[at])
         if run.length > 1:
-            extent = common_blocks(packed, at * stride, run.packed, start * stride, stride)
-        carve(partition, run, start, extent)
+            if run.stride != stride:
+                stride = run.stride
+                packed = pack(chain, stride - OVERHEAD, start, stop)
+            offset = (at - start) * stride
+            extent = common_blocks(packed, offset, run.packed, position * stride, stride)
+        carve(partition, run, position, extent)
         at += extent
-    return dict.fromkeys(partition.run_of[block_hash] for block_hash in hashes[:at])
 
 
 def halve_slices(ledger: Ledger, slice_holds: int) -> Iterator[None]:

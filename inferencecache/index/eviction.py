@@ -43,50 +43,65 @@ class Evictor:
         self._slice_blocks = slice_blocks
         self._revision = rules.revision
 
-    def enforce_quota(self, tenant: TenantState) -> None:
-        """Remove a tenant's stalest keys until it keeps its quota, those nobody holds first.
+    def limit_slices(self, tenant_id: str) -> Iterator[None]:
+        """Make a tenant keep its quota, then all tenants the cap, yielding between slices.
 
-        Complexity: O(keys removed + log stamps); O(runs) once when a quota is new.
+        Complexity: O(entries removed + log stamps), amortised; O(runs) once when a quota is new.
         """
-        quota = None if tenant.is_reserved else self._rules.quota(tenant.tenant_id)
-        ages = tenant.ages
-        if quota is None:
-            if ages.follows_runs:
-                ages.unfollow_runs()
-            return
-        if not ages.follows_runs:
-            ages.follow_runs(list({hold.run: None for hold in ages.holds()}))
-        while tenant.keys > quota and reclaim_hold(tenant):
-            pass
-        while tenant.keys > quota:
-            run = ages.stalest_run()
-            assert run is not None, "a tenant with keys has runs"
-            removed = min(run.length, tenant.keys - quota)
-            run.partition.drop_keys(run, removed)
-            self._counters.tenant_evictions[tenant.tenant_id] += removed
+        yield from self._quota_slices(tenant_id)
+        yield from self._cap_slices()
 
-    def enforce_cap(self) -> None:
-        """Remove the oldest entries of all tenants until the cap holds.
+    def _quota_slices(self, tenant_id: str) -> Iterator[None]:
+        """Remove a tenant's stalest keys until it keeps its quota, those nobody holds first."""
+        budget = self._slice_blocks
+        while (tenant := self._ledger.tenants.get(tenant_id)) is not None:
+            quota = None if tenant.is_reserved else self._rules.quota(tenant_id)
+            if quota is None:
+                tenant.ages.unfollow_runs()
+                return
+            if not tenant.ages.follows_runs:
+                yield from tenant.ages.follow_runs_slices(self._slice_blocks)
+            elif tenant.keys <= quota:
+                return
+            else:
+                budget -= reclaim_hold(tenant) or self._drop_stalest(tenant, quota)
+                if budget <= 0:
+                    yield
+                    budget = self._slice_blocks
 
-        Complexity: O(entries removed + log stamps), amortised.
-        """
-        if not self._entries_max or self._ledger.entries <= self._entries_max:
+    def _drop_stalest(self, tenant: TenantState, quota: int) -> int:
+        run = tenant.ages.stalest_run()
+        assert run is not None, "a tenant with keys has runs"
+        removed = min(run.length, tenant.keys - quota)
+        run.partition.drop_keys(run, removed)
+        self._counters.tenant_evictions[tenant.tenant_id] += removed
+        return removed
+
+    def _cap_slices(self) -> Iterator[None]:
+        """Remove the oldest entries of all tenants until the cap holds."""
+        ledger = self._ledger
+        if not self._entries_max or ledger.entries <= self._entries_max:
             return
         if self._revision != self._rules.revision:
             self._revision = self._rules.revision
-            self._ledger.hint_all()
-        while self._ledger.entries > self._entries_max:
-            self._take_oldest(self._ledger.entries - self._entries_max)
+            ledger.hint_used()
+        budget = self._slice_blocks
+        while ledger.entries > self._entries_max:
+            budget -= self._take_oldest(min(ledger.entries - self._entries_max, budget))
+            if budget <= 0:
+                yield
+                budget = self._slice_blocks
 
-    def _take_oldest(self, excess: int) -> None:
+    def _take_oldest(self, excess: int) -> int:
         hold = self._ledger.stalest_hold(self._rules.algorithm) or self._oldest_used()
         if hold.incarnation.is_cleared:
             hold.run.partition.drop_hold(hold)
-            return
+            return 1
         removed = min(hold.run.length, excess)
         algorithm = self._rules.algorithm(hold.run.partition.scope.model.tenant.tenant_id)
         hold.run.partition.drop_tail(hold, removed)
         self._counters.evictions[algorithm, EvictionReason.CAP] += removed
+        return removed
 
     def _oldest_used(self) -> Hold:
         """Return a victim when everything held was used.
@@ -106,19 +121,28 @@ class Evictor:
         budget = self._slice_blocks
         for tenant in list(self._ledger.tenants.values()):
             stale_ns = now_ns - self._rules.ttl_ns(tenant.tenant_id)
-            self._expire_stats(tenant, stale_ns)
-            while (hold := tenant.ages.oldest()) is not None and hold.last_seen_ns <= stale_ns:
-                blocks = hold.run.length
-                if not hold.incarnation.is_cleared and not tenant.is_reserved:
-                    algorithm = self._rules.algorithm(tenant.tenant_id)
-                    self._counters.evictions[algorithm, EvictionReason.TTL] += blocks
-                hold.run.partition.drop_hold(hold)
-                budget -= blocks + 1
+            while budget > 0 and (work := self._expire_one(tenant, stale_ns)):
+                budget -= work
                 if budget <= 0:
                     yield
                     budget = self._slice_blocks
+            budget -= 1
+            if budget <= 0:
+                yield
+                budget = self._slice_blocks
 
-    def _expire_stats(self, tenant: TenantState, stale_ns: int) -> None:
-        order = tenant.stats_order
-        while (record := order.oldest()) is not None and record.last_seen_ns <= stale_ns:
+    def _expire_one(self, tenant: TenantState, stale_ns: int) -> int:
+        """Remove one hold or record as old as *stale_ns*; return the work it was, 0 if none is."""
+        record = tenant.stats_order.oldest()
+        if record is not None and record.last_seen_ns <= stale_ns:
             tenant.remove_stats(record)
+            return 1
+        hold = tenant.ages.oldest()
+        if hold is None or hold.last_seen_ns > stale_ns:
+            return 0
+        blocks = hold.run.length
+        if not hold.incarnation.is_cleared and not tenant.is_reserved:
+            algorithm = self._rules.algorithm(tenant.tenant_id)
+            self._counters.evictions[algorithm, EvictionReason.TTL] += blocks
+        hold.run.partition.drop_hold(hold)
+        return blocks + 1

@@ -1,5 +1,6 @@
 """Take in one report: clamp its stamp, check it against the fence, store it, keep the limits."""
 
+from collections import deque
 from collections.abc import Iterator
 from math import isfinite
 
@@ -52,7 +53,7 @@ class Ingest:
             return
         for stretch in self._storable(update):
             self._write(update, stretch, seen_ns)
-        self._finish(update, seen_ns)
+        deque(self._finish_slices(update, seen_ns), maxlen=0)
 
     def report_slices(self, update: StateUpdate, now_ns: int) -> Iterator[None]:
         """Apply one update, yielding between bounded slices; quota and cap hold at the end.
@@ -72,7 +73,7 @@ class Ingest:
                     return
                 self._write(update, part, seen_ns)
                 budget -= len(part.hashes)
-        self._finish(update, seen_ns)
+        yield from self._finish_slices(update, seen_ns)
 
     def clamp(self, timestamp_ns: int, now_ns: int) -> int:
         """Return a stamp that is never in the future; 0 means now.
@@ -126,13 +127,10 @@ class Ingest:
             self._counters.drops[reason] += blocks
         return []
 
-    def _finish(self, update: StateUpdate, seen_ns: int) -> None:
+    def _finish_slices(self, update: StateUpdate, seen_ns: int) -> Iterator[None]:
         if update.stats is not None:
             self._store_stats(update, update.stats, seen_ns)
-        tenant = self._ledger.tenants.get(update.tenant_id)
-        if tenant is not None:
-            self._evictor.enforce_quota(tenant)
-        self._evictor.enforce_cap()
+        return self._evictor.limit_slices(update.tenant_id)
 
     def _write(self, update: StateUpdate, stretch: Stretch, seen_ns: int) -> None:
         """Resolve names anew for each slice: what stood here before may be gone since."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from inferencecache.index.packing import is_uniform
+from inferencecache.index.packing import OVERHEAD, is_uniform
 from inferencecache.index.partition import RUN_BLOCKS_MAX, Partition
 from inferencecache.index.run import Hold, Run
 from inferencecache.index.tenancy import Ledger, ModelState, ScopeState, TenantState
@@ -27,6 +27,10 @@ def check_ledger(ledger: Ledger) -> None:
         for model in tenant.models.values():
             by_model[model.model_id] += model.keys
     assert +by_model == +Counter(ledger.keys_by_model), "keys by model"
+    heads = ledger.heads()
+    assert len(heads) <= len(tenants), "at most one place per tenant among the heads"
+    assert all(ledger.tenants.get(head.tenant_id) is head for head in heads), "heads are tenants"
+    assert all(ledger.tenants.get(used.tenant_id) is used for used in ledger.used), "used tenants"
     records = sum(len(m.stats) for t in ledger.tenants.values() for m in t.models.values())
     assert ledger.stats_records == records, "statistics records"
 
@@ -47,6 +51,8 @@ def _check_tenant(tenant: TenantState) -> None:
         for run in runs:
             newest = max(hold.last_seen_ns for hold in run.holds.values())
             assert run.newest_ns == newest, "a run's newest stamp"
+            orders = [h.order for h in run.holds.values() if h.last_seen_ns == newest]
+            assert run.newest_order == max(orders), "a run's place among those of its age"
     records = [record for model in models for record in model.stats.values()]
     assert Counter(map(id, records)) == Counter(map(id, tenant.stats_order.items()))
 
@@ -65,6 +71,8 @@ def _check_model(model: ModelState) -> None:
         assert incarnation.holds, "a replica without holds survives"
         blocks = sum(hold.run.length for hold in incarnation.holds)
         assert incarnation.entries == blocks, "entries of a replica"
+        spread = Counter(hold.run.partition for hold in incarnation.holds)
+        assert incarnation.partitions == dict(spread), "partitions of a replica"
         newest = max(hold.last_seen_ns for hold in incarnation.holds)
         assert not incarnation.is_newest_exact or incarnation.newest_ns == newest
 
@@ -97,8 +105,8 @@ def _check_run(partition: Partition, run: Run) -> None:
     assert run.partition is partition, "a run knows its partition"
     assert all(partition.run_of[block_hash] is run for block_hash in hashes), "run_of names it"
     if run.length > 1:
-        assert len(run.packed) == run.length * partition.stride, "packed blocks of one width"
-        assert is_uniform(run.packed, partition.width), "packed blocks of one width"
+        assert len(run.packed) == run.length * run.stride, "packed blocks of one width"
+        assert is_uniform(run.packed, run.stride - OVERHEAD), "packed blocks of one width"
     assert run.holds, "a run without holds survives"
     for incarnation, hold in run.holds.items():
         assert hold.incarnation is incarnation, "a hold knows its holder"

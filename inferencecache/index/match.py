@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from inferencecache.index.packed_hashes import PackedHashes
-from inferencecache.index.packing import common_blocks, pack
+from inferencecache.index.packing import OVERHEAD, common_blocks, pack
 from inferencecache.index.partition import RUN_BLOCKS_MAX, Partition
 from inferencecache.index.run import Incarnation, Run
 from inferencecache.types import INT32_MAX, CacheTier, Candidate
@@ -62,7 +62,7 @@ def match_exact(partition: Partition, block_hash: bytes, stale_ns: int) -> list[
     run = partition.run_of.get(block_hash)
     if run is None:
         return []
-    at = partition.position(run, block_hash)
+    at = run.position(block_hash)
     return [
         (
             who.replica_id,
@@ -87,39 +87,43 @@ def _tokens(counts: Sequence[int], blocks: int) -> int:
 class _Request:
     """The request's blocks, packed piece by piece as far as the match gets, unless they came so.
 
-    A packed chain of another width than the partition's meets only runs of one block, which are
-    found by probe: packing it again is never asked for.
+    Blocks are packed by the width of the run they are compared with. A request whose hashes differ
+    in width is packed again whenever the width changes.
     """
 
-    __slots__ = ("_packed", "_ready", "hashes", "partition")
+    __slots__ = ("_packed", "_ready", "_stride", "hashes", "partition")
 
     def __init__(self, partition: Partition, hashes: Sequence[bytes]) -> None:
         self.partition = partition
         self.hashes = hashes
-        if type(hashes) is PackedHashes and hashes.stride == partition.stride:
+        if type(hashes) is PackedHashes:
             self._packed = hashes.packed
             self._ready = len(hashes)
+            self._stride = hashes.stride
         else:
             self._packed = b""
             self._ready = 0
+            self._stride = 0
 
     def extent(self, run: Run, at: int) -> int:
         """Return how many blocks request and *run*, which holds block *at*, share from there."""
         if run.length == 1:
             return 1
-        stride = self.partition.stride
+        stride = run.stride
+        if stride != self._stride:
+            self._packed, self._ready, self._stride = b"", 0, stride
         if at + run.length > self._ready < len(self.hashes):
             self._pack_to(at + run.length)
         packed = self._packed
         if packed.startswith(run.packed, at * stride):
             return run.length
-        start = self.partition.position(run, self.hashes[at])
+        start = run.position(self.hashes[at])
         return common_blocks(packed, at * stride, run.packed, start * stride, stride)
 
     def _pack_to(self, need: int) -> None:
         ready = self._ready
         stop = min(max(need, ready + RUN_BLOCKS_MAX), len(self.hashes))
-        self._packed += pack(self.hashes, self.partition.width, ready, stop)
+        self._packed += pack(self.hashes, self._stride - OVERHEAD, ready, stop)
         self._ready = stop
 
 

@@ -13,8 +13,8 @@ Rules of this file:
 * every live hash is in exactly one run, and ``run_of`` names it;
 * all blocks of a run have the same holders with the same stamp and tier;
 * a run without holds does not exist, nor does an empty partition;
-* only hashes of the partition's width share runs; any other hash is a run of its own, compared
-  by dictionary probe alone.
+* the hashes of a run have one width, whatever other runs have; a hash too wide to be packed is a
+  run of its own, compared by dictionary probe alone.
 
 Source: docs/adr/0002-runs.md.
 """
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
-from inferencecache.index.packing import OVERHEAD, WIDTH_MAX, find, unpack
+from inferencecache.index.packing import unpack
 from inferencecache.index.run import Hold, Incarnation, Run
 from inferencecache.index.token_counts import TokenCounts, concatenated
 
@@ -39,34 +39,13 @@ RUN_BLOCKS_MAX: Final = 1_024
 class Partition:
     """The blocks of one partition and the operations that keep its rules."""
 
-    __slots__ = ("_ledger", "adapter_id", "run_of", "scope", "stride")
+    __slots__ = ("_ledger", "adapter_id", "run_of", "scope")
 
     def __init__(self, scope: ScopeState, adapter_id: str, ledger: Ledger) -> None:
         self.scope = scope
         self.adapter_id = adapter_id
         self.run_of: dict[bytes, Run] = {}
-        self.stride = 0
         self._ledger = ledger
-
-    @property
-    def width(self) -> int:
-        """Width in bytes of the hashes that share runs; 0 while none do."""
-        return self.stride - OVERHEAD if self.stride else 0
-
-    def settle_width(self, block_hash: bytes) -> None:
-        """Let the first hash of an empty partition decide the width of its runs.
-
-        Complexity: O(1).
-        """
-        if not self.run_of and len(block_hash) <= WIDTH_MAX:
-            self.stride = len(block_hash) + OVERHEAD
-
-    def position(self, run: Run, block_hash: bytes) -> int:
-        """Return where *block_hash* stands in its run.
-
-        Complexity: O(1) at either end, O(length) in the middle.
-        """
-        return 0 if run.length == 1 else find(run.packed, self.stride, block_hash)
 
     def add_run(
         self, hashes: Sequence[bytes], packed: bytes, token_counts: TokenCounts
@@ -132,7 +111,7 @@ class Partition:
 
         Complexity: O(shorter part + holders * log stamps).
         """
-        cut = at * self.stride
+        cut = at * run.stride
         parts = (run.packed[:cut], run.packed[cut:])
         counts = (run.token_counts[:at], run.token_counts[at:])
         moves_left = at <= run.length - at
@@ -202,10 +181,7 @@ class Partition:
             return False
         if left.length + right.length > RUN_BLOCKS_MAX or len(left.holds) != len(right.holds):
             return False
-        if not all(
-            len(run.packed) == run.length * self.stride and run.packed[0] == self.width
-            for run in (left, right)
-        ):
+        if left.stride != right.stride or not left.packed[0] == right.packed[0] > 0:
             return False
         others = right.holds
         return all(
@@ -256,7 +232,7 @@ class Partition:
         Complexity: O(1) at either end of a run nobody else holds, else as :meth:`split`.
         """
         run = hold.run
-        at = 0 if run.length == 1 else find(run.packed, self.stride, block_hash)
+        at = run.position(block_hash)
         is_last = at + 1 == run.length
         if run.length > 1 and len(run.holds) == 1 and (is_last or not at):
             self._cut_end(hold, block_hash, is_last=is_last)
@@ -271,7 +247,7 @@ class Partition:
 
     def _cut_end(self, hold: Hold, block_hash: bytes, *, is_last: bool) -> None:
         """Take the first or last block off a run with one holder: what engines evict most."""
-        run, stride = hold.run, self.stride
+        run, stride = hold.run, hold.run.stride
         keep = slice(None, -1) if is_last else slice(1, None)
         run.packed = run.packed[:-stride] if is_last else run.packed[stride:]
         run.token_counts = run.token_counts[keep]
@@ -305,7 +281,7 @@ class Partition:
 
     def _shrink(self, hold: Hold, keep: int) -> None:
         """Keep only the first *keep* blocks of a run with one holder."""
-        run, stride = hold.run, self.stride
+        run, stride = hold.run, hold.run.stride
         lost = run.length - keep
         gone = run.packed[keep * stride :]
         run.packed = run.packed[: keep * stride]
@@ -327,12 +303,12 @@ class Partition:
         run = hold.run
         run.holds[hold.incarnation] = hold
         run.note_tier(hold.tier)
-        hold.incarnation.holds[hold] = None
+        hold.incarnation.hold_more(hold)
         self.scope.model.tenant.ages.add(hold)
 
     def _detach(self, hold: Hold) -> None:
         del hold.run.holds[hold.incarnation]
-        del hold.incarnation.holds[hold]
+        hold.incarnation.hold_less(hold)
         self.scope.model.tenant.ages.discard(hold)
 
     def _count(self, incarnation: Incarnation, entries: int) -> None:

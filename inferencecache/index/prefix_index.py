@@ -117,7 +117,7 @@ class PrefixIndex:
             self._fences.raise_to(names, cleared_ns, expires_ns)
 
     def sweep(self, now_ns: int) -> None:
-        """Remove everything that outlived its TTL.
+        """Remove everything that outlived its TTL, and reclaim what cleared replicas held.
 
         Complexity: O(tenants + blocks removed).
         """
@@ -129,6 +129,7 @@ class PrefixIndex:
         Complexity: as :meth:`sweep`; one slice removes a bounded number of blocks.
         """
         self._fences.expire(now_ns)
+        yield from self._remover.reclaim_slices()
         yield from self._evictor.expire_slices(now_ns)
 
     @property

@@ -19,7 +19,7 @@ def reclaim_hold(tenant: TenantState) -> int:
     while tenant.cleared:
         holds = tenant.cleared[0].holds
         if holds:
-            hold = next(reversed(holds))
+            hold, _ = holds.popitem()
             work = hold.run.length + 1
             hold.run.partition.drop_hold(hold)
             return work
@@ -52,13 +52,15 @@ class Remover:
     ) -> None:
         """Remove one block of a replica from every scheme, and from one or all adapters.
 
-        Complexity: O(partitions of the model) probes, then O(1) at either end of a run and
-        O(run length) in its middle.
+        Complexity: one probe per partition in which the replica holds anything, then O(1) at
+        either end of a run and O(run length) in its middle.
         """
         incarnation = model.incarnations.get(replica_id)
         if incarnation is None:
             return
-        for partition in model.partitions(adapter_id):
+        for partition in list(incarnation.partitions):
+            if adapter_id and partition.adapter_id != adapter_id:
+                continue
             run = partition.run_of.get(block_hash)
             hold = run.holds.get(incarnation) if run is not None else None
             if run is not None and hold is not None:

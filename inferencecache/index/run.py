@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inferencecache.index.packing import unpack
+from inferencecache.index.packing import find, unpack
 from inferencecache.types import CacheTier
 
 if TYPE_CHECKING:
@@ -29,17 +29,27 @@ class Incarnation:
         replica_id: The replica.
         is_cleared: True once ALL_CLEARED ended this life.
         holds: Everything it holds, as an ordered set.
+        partitions: How many of its holds are in each partition.
         entries: Blocks it holds, over all schemes and adapters.
         newest_ns: At least the newest last_seen of its holds.
         is_newest_exact: Whether *newest_ns* is that newest last_seen.
     """
 
-    __slots__ = ("entries", "holds", "is_cleared", "is_newest_exact", "newest_ns", "replica_id")
+    __slots__ = (
+        "entries",
+        "holds",
+        "is_cleared",
+        "is_newest_exact",
+        "newest_ns",
+        "partitions",
+        "replica_id",
+    )
 
     def __init__(self, replica_id: str) -> None:
         self.replica_id = replica_id
         self.is_cleared = False
         self.holds: dict[Hold, None] = {}
+        self.partitions: dict[Partition, int] = {}
         self.entries = 0
         self.newest_ns = 0
         self.is_newest_exact = False
@@ -59,6 +69,28 @@ class Incarnation:
         """
         if seen_ns >= self.newest_ns:
             self.is_newest_exact = False
+
+    def hold_more(self, hold: Hold) -> None:
+        """Add a hold.
+
+        Complexity: O(1).
+        """
+        partition = hold.run.partition
+        self.holds[hold] = None
+        self.partitions[partition] = self.partitions.get(partition, 0) + 1
+
+    def hold_less(self, hold: Hold) -> None:
+        """Take a hold away, if it is not already.
+
+        Complexity: O(1).
+        """
+        partition = hold.run.partition
+        self.holds.pop(hold, None)
+        left = self.partitions[partition] - 1
+        if left:
+            self.partitions[partition] = left
+        else:
+            del self.partitions[partition]
 
     def newest(self) -> int | None:
         """Return the newest last_seen in nanoseconds, None without holds.
@@ -119,11 +151,14 @@ class Run:
         partition: Where it lives.
         packed: Its hashes in chain order, see :mod:`inferencecache.index.packing`.
         length: Number of blocks; 0 once the run is gone.
+        stride: Bytes per packed block.
         token_counts: Cumulative tokens up to each block.
         holds: Who holds it.
         is_tiered: True if some hold was ever in another tier than T1.
         following: The run reported right after this one, a hint for joining, or None.
-        newest_ns: Newest last_seen of its holds; kept up only for tenants with a quota.
+        newest_ns: Newest last_seen of its holds; kept up only while its tenant has a quota.
+        newest_order: Largest order among the holds of that age; likewise.
+        newest_epoch: Since which start of that order the two are kept up.
     """
 
     __slots__ = (
@@ -131,9 +166,12 @@ class Run:
         "holds",
         "is_tiered",
         "length",
+        "newest_epoch",
         "newest_ns",
+        "newest_order",
         "packed",
         "partition",
+        "stride",
         "token_counts",
     )
 
@@ -143,11 +181,14 @@ class Run:
         self.partition = partition
         self.packed = packed
         self.length = length
+        self.stride = len(packed) // length
         self.token_counts = token_counts
         self.holds: dict[Incarnation, Hold] = {}
         self.is_tiered = False
         self.following: Run | None = None
-        self.newest_ns: int | None = None
+        self.newest_ns = 0
+        self.newest_epoch = 0
+        self.newest_order = 0
 
     def hashes(self) -> Sequence[bytes]:
         """Return the block hashes in chain order.
@@ -156,7 +197,14 @@ class Run:
         """
         if self.length == 1:
             return (self.packed[1:-1],)
-        return unpack(self.packed, len(self.packed) // self.length)
+        return unpack(self.packed, self.stride)
+
+    def position(self, block_hash: bytes) -> int:
+        """Return where *block_hash*, which it contains, stands.
+
+        Complexity: O(1) at either end, O(length) in the middle.
+        """
+        return 0 if self.length == 1 else find(self.packed, self.stride, block_hash)
 
     def note_tier(self, tier: int) -> None:
         """Remember that a hold is not in the engine's own cache.

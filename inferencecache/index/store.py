@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
-from inferencecache.index.packing import WIDTH_MAX, common_blocks, is_uniform, pack, pack_single
+from inferencecache.index.packing import (
+    OVERHEAD,
+    WIDTH_MAX,
+    common_blocks,
+    is_uniform,
+    pack,
+    pack_single,
+)
 from inferencecache.index.partition import RUN_BLOCKS_MAX, Partition
 from inferencecache.index.run import Hold, Incarnation, Run
 from inferencecache.index.token_counts import TokenCounts, compact
@@ -28,6 +35,7 @@ class StretchWriter:
     """
 
     __slots__ = (
+        "_blocks",
         "_incarnation",
         "_is_uniform",
         "_partition",
@@ -47,6 +55,7 @@ class StretchWriter:
         self._tier = tier
         self._previous: Run | None = None
         self._is_uniform = False
+        self._blocks = 0
         self.hash_bytes_max = WIDTH_MAX
         self.dropped = 0
 
@@ -61,14 +70,15 @@ class StretchWriter:
         Complexity: one probe and one comparison per known run, O(1) per new block, and
         O(shorter part) per cut, of which a stretch makes at most two per run it meets.
         """
-        partition = self._partition
-        partition.settle_width(hashes[0])
-        stride = partition.stride
-        self._is_uniform = len(packed) == stride * len(hashes) > 0
-        if not self._is_uniform:
-            packed = pack(hashes, partition.width) if stride and len(hashes) > 1 else b""
-        run_of = partition.run_of
+        run_of = self._partition.run_of
         at, blocks = 0, len(hashes)
+        self._blocks = blocks
+        width = len(hashes[0])
+        self._is_uniform = bool(packed)
+        if not packed and blocks > 1 and width <= WIDTH_MAX:
+            packed = pack(hashes, width)
+            self._is_uniform = is_uniform(packed, width)
+        stride = width + OVERHEAD if packed else 0
         while at < blocks:
             run = run_of.get(hashes[at])
             if run is None:
@@ -84,16 +94,15 @@ class StretchWriter:
         if blocks == 1:
             self._add_single(hashes[0], counts)
             return 1
-        partition = self._partition
-        width = partition.width
-        if width and (self._is_uniform or is_uniform(packed, width)):
-            run = partition.add_run(hashes, packed, counts)
+        if self._is_uniform:
+            run = self._partition.add_run(hashes, packed, counts)
             if run is not None:
                 self._hold(run)
                 return blocks
             known = self._next_known(hashes)
             if known < blocks:
-                return self._add(hashes[:known], packed[: known * partition.stride], counts[:known])
+                cut = known * (len(packed) // blocks)
+                return self._add(hashes[:known], packed[:cut], counts[:known])
         for block_hash, count in zip(hashes, counts, strict=True):
             self._write_single(block_hash, range(count, count + 1))
         return blocks
@@ -131,12 +140,13 @@ class StretchWriter:
         partition = self._partition
         start, extent = 0, 1
         if run.length > 1:
-            stride = partition.stride
-            if packed and packed.startswith(run.packed, at):
+            stride = run.stride
+            comparable = packed and len(block_hash) + OVERHEAD == len(packed) // self._blocks
+            if comparable and packed.startswith(run.packed, at):
                 extent = run.length
             else:
-                start = partition.position(run, block_hash)
-                if packed:
+                start = run.position(block_hash)
+                if comparable:
                     extent = common_blocks(packed, at, run.packed, start * stride, stride)
         counts = counts[:extent]
         if self._is_current(run, start, counts):

@@ -15,7 +15,6 @@ one key. Empty containers are removed at once, so presence is membership.
 from __future__ import annotations
 
 from collections import deque
-from heapq import heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Final
 
 from inferencecache.index.age_order import AgeOrder
@@ -109,20 +108,7 @@ class ModelState:
         if self.scopes or self.stats:
             return
         if self.tenant.models.pop(self.model_id, None) is not None and not self.tenant.models:
-            self.tenant.ledger.tenants.pop(self.tenant.tenant_id, None)
-
-    def partitions(self, adapter_id: str) -> list[Partition]:
-        """Return the partitions an event names; an empty *adapter_id* names every adapter.
-
-        Complexity: O(schemes), times the adapters when all are named.
-        """
-        found: list[Partition] = []
-        for scope in self.scopes.values():
-            if not adapter_id:
-                found += scope.partitions.values()
-            elif (partition := scope.partitions.get(adapter_id)) is not None:
-                found.append(partition)
-        return found
+            self.tenant.ledger.forget(self.tenant)
 
 
 class TenantState:
@@ -137,12 +123,14 @@ class TenantState:
         "keys",
         "ledger",
         "models",
+        "number",
         "stats_order",
         "tenant_id",
     )
 
-    def __init__(self, tenant_id: str, ledger: Ledger) -> None:
+    def __init__(self, tenant_id: str, number: int, ledger: Ledger) -> None:
         self.tenant_id = tenant_id
+        self.number = number
         self.ledger = ledger
         self.is_reserved = tenant_id == PROBE_TENANT_ID
         self.models: dict[str, ModelState] = {}
@@ -195,13 +183,14 @@ class Ledger:
         "_drained",
         "_heads",
         "_order",
-        "_pushes",
+        "_tenants_made",
         "entries",
         "keys",
         "keys_by_model",
         "reclaiming",
         "stats_records",
         "tenants",
+        "used",
     )
 
     def __init__(self) -> None:
@@ -213,8 +202,9 @@ class Ledger:
         self.stats_records = 0
         self.reclaiming: dict[TenantState, None] = {}
         self._order = 0
-        self._heads: list[tuple[int, str, int, TenantState]] = []
-        self._pushes = 0
+        self.used: dict[TenantState, None] = {}
+        self._heads: AgeOrder[TenantState] = AgeOrder(lambda tenant: -tenant.number)
+        self._tenants_made = 0
 
     def take_order(self, blocks: int) -> int:
         """Return the place of the first of *blocks* now reported among everything reported.
@@ -232,7 +222,8 @@ class Ledger:
         """
         tenant = self.tenants.get(tenant_id)
         if tenant is None:
-            tenant = self.tenants[tenant_id] = TenantState(tenant_id, self)
+            self._tenants_made += 1
+            tenant = self.tenants[tenant_id] = TenantState(tenant_id, self._tenants_made, self)
         model = tenant.models.get(model_id)
         if model is None:
             model = tenant.models[model_id] = ModelState(tenant, model_id)
@@ -288,22 +279,35 @@ class Ledger:
 
         Complexity: O(1) for what is newer than the tenant's oldest, else O(log tenants).
         """
-        if tenant.is_reserved:
-            return
-        if tenant.head_hint is None or seen_ns < tenant.head_hint:
-            tenant.head_hint = seen_ns
-            self._pushes += 1
-            heappush(self._heads, (seen_ns, tenant.tenant_id, self._pushes, tenant))
+        if not tenant.is_reserved and (tenant.head_hint is None or seen_ns < tenant.head_hint):
+            self._move_head(tenant, seen_ns)
 
-    def hint_all(self) -> None:
-        """Take every tenant's hint anew, after policies changed what the cap may take.
+    def _move_head(self, tenant: TenantState, seen_ns: int | None) -> None:
+        if tenant.head_hint is not None:
+            self._heads.discard(tenant, tenant.head_hint)
+        tenant.head_hint = seen_ns
+        if seen_ns is not None:
+            self._heads.add(tenant, seen_ns)
 
-        Complexity: O(tenants).
+    def hint_used(self) -> None:
+        """Take anew the hints of tenants with used holds, after their algorithm may have changed.
+
+        Complexity: O(tenants that have used holds).
         """
-        for tenant in self.tenants.values():
+        for tenant in list(self.used):
             oldest = tenant.ages.oldest()
             if oldest is not None:
                 self.hint(tenant, oldest.last_seen_ns)
+
+    def forget(self, tenant: TenantState) -> None:
+        """Forget a tenant of whom nothing is left.
+
+        Complexity: O(log tenants).
+        """
+        self._move_head(tenant, None)
+        self.used.pop(tenant, None)
+        self.reclaiming.pop(tenant, None)
+        self.tenants.pop(tenant.tenant_id, None)
 
     def stalest_hold(self, algorithm_of: Callable[[str], EvictionAlgorithm]) -> Hold | None:
         """Return the hold the cap takes from first, over all tenants.
@@ -312,19 +316,16 @@ class Ledger:
 
         Complexity: O(log tenants), amortised over the changes that made hints stale.
         """
-        heads = self._heads
-        while heads:
-            seen_ns, tenant_id, push, tenant = heads[0]
-            if seen_ns != tenant.head_hint:
-                heappop(heads)
-                continue
-            victim = tenant.ages.victim(algorithm_of(tenant_id))
-            if victim is None:
-                tenant.head_hint = None
-                heappop(heads)
-            elif victim.last_seen_ns > seen_ns:
-                tenant.head_hint = victim.last_seen_ns
-                heapreplace(heads, (victim.last_seen_ns, tenant_id, push, tenant))
-            else:
+        while (tenant := self._heads.oldest()) is not None:
+            victim = tenant.ages.victim(algorithm_of(tenant.tenant_id))
+            if victim is not None and victim.last_seen_ns == tenant.head_hint:
                 return victim
+            self._move_head(tenant, victim.last_seen_ns if victim is not None else None)
         return None
+
+    def heads(self) -> list[TenantState]:
+        """Return the tenants the cap may take from, for checks.
+
+        Complexity: O(tenants).
+        """
+        return self._heads.items()

@@ -7,6 +7,7 @@ import argparse
 import random
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 from hypothesis import HealthCheck, seed, settings
@@ -17,7 +18,7 @@ sys.path[:0] = [str(TESTS / "support"), str(TESTS / "models")]
 
 from index_machine import MACHINES  # noqa: E402 - a script finds its neighbours itself
 
-EXAMPLES_PER_ROUND = 100
+EXAMPLES_PER_ROUND = 25
 
 
 def arguments() -> argparse.Namespace:
@@ -52,19 +53,19 @@ def run_round(machine: type[RuleBasedStateMachine], number: int) -> None:
 def main() -> int:
     """Run rounds until the time is up or one fails."""
     options = arguments()
-    number, examples = options.seed, 0
+    examples = 0
     end = time.monotonic() + options.seconds
-    while time.monotonic() < end:
-        for machine in MACHINES:
-            try:
-                run_round(machine, number)
-            except Exception:
-                say(f"{machine.__name__} failed; repeat with --seed {number}")
-                raise
-            examples += EXAMPLES_PER_ROUND
-        number += 1
-        say(f"{examples} examples, next seed {number}")
-    say(f"{examples} examples passed, seeds {options.seed} to {number - 1}")
+    rounds = ((number, machine) for number in count(options.seed) for machine in MACHINES)
+    for number, machine in rounds:
+        if time.monotonic() >= end:
+            break
+        try:
+            run_round(machine, number)
+        except Exception:
+            say(f"{machine.__name__} failed; repeat with --seed {number}")
+            raise
+        examples += EXAMPLES_PER_ROUND
+        say(f"{examples} examples passed, {machine.__name__} with seed {number}")
     return 0
 
 

@@ -31,15 +31,3 @@ def test_order_agrees_with_a_plain_list(steps: list[tuple[str, int, int]]) -> No
         assert order.oldest() == max(tied, default=None)
         assert sorted(order.items()) == sorted(entry[0] for entry in plain)
         assert bool(order) == bool(plain)
-
-
-def test_a_changed_key_counts_after_it_was_noted() -> None:
-    """An item whose key changed takes its new place among its equals."""
-    keys = {"a": 1, "b": 2}
-    order: AgeOrder[str] = AgeOrder(keys.__getitem__)
-    order.add("a", 10)
-    order.add("b", 10)
-    keys["a"] = 3
-    order.disorder(10)
-
-    assert order.oldest() == "a"

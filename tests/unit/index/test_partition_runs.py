@@ -71,3 +71,16 @@ def test_hashes_of_other_lengths_never_match_by_their_join(driver: IndexDriver) 
     assert driver.depths([b"ab", b"cde", b"f"], 11) == {"A": 1}
     assert driver.depths([b"abc", b"d"], 11) == {}
     assert driver.depths([b"ab", b"cd", b"ef"], 11) == {"A": 3}
+
+
+def test_hashes_of_several_widths_each_share_runs(driver: IndexDriver) -> None:
+    """Whoever reports first does not decide how the others are stored."""
+    wide = [b"w" * 31 + bytes((number,)) for number in range(4)]
+    driver.report("A", wide, 10)
+    driver.report("B", BLOCKS, 11)
+    partition = driver.index._ledger.tenants["t"].models["m"].scopes["vllm"].partitions[""]
+
+    assert len({id(run) for run in partition.run_of.values()}) == 2
+    assert driver.depths(wide, 12) == {"A": 4}
+    assert driver.depths(BLOCKS, 12) == {"B": 4}
+    assert driver.depths([*BLOCKS, *wide], 12) == {"B": 4}

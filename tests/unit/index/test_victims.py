@@ -1,10 +1,11 @@
 """Which entries go first, and that limits hold exactly."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from index_driver import DriverRules, IndexDriver
 
-from inferencecache.index import EventType, EvictionReason, StateUpdate
+from inferencecache.index import EventType, EvictionReason, IndexEvent, StateUpdate
 from inferencecache.index.tenancy import DRAINED_MODELS_MAX
 from inferencecache.types import EvictionAlgorithm, PartitionKey
 
@@ -188,3 +189,67 @@ def test_drained_models_stay_in_the_gauge_in_bounded_number(driver: IndexDriver)
     assert len(driver.index.prefixes_by_model) == DRAINED_MODELS_MAX
     assert driver.index.prefixes_by_model["m1004"] == 0
     assert "m0" not in driver.index.prefixes_by_model
+
+
+def test_tenants_that_come_and_go_leave_nothing_behind(driver: IndexDriver) -> None:
+    """A tenant drained by eviction is forgotten, far below the cap."""
+    for number in range(100):
+        driver.report("A", [b"x"], 10 + number, tenant=f"t{number}")
+        driver.index.apply(
+            IndexEvent(
+                type=EventType.PREFIX_EVICTED,
+                tenant_id=f"t{number}",
+                model_id="m",
+                replica_id="A",
+                prefix_hash=b"x",
+            ),
+            10 + number,
+        )
+
+    assert driver.index._ledger.heads() == []
+    assert driver.index._ledger.tenants == {}
+
+
+def test_a_new_quota_takes_effect_in_slices(
+    make_driver: Callable[..., IndexDriver], rules: DriverRules
+) -> None:
+    """A quota far below what is held is kept step by step, and exactly in the end."""
+    driver = make_driver(slice_blocks=10)
+    for number in range(100):
+        driver.report("A", [b"%d" % number], 10 + number)
+    rules.quotas["t"] = 5
+    empty = StateUpdate(tenant_id="t", model_id="m", replica_id="A", hash_scheme="vllm")
+
+    held = [driver.index.prefixes for _ in driver.index.report_slices(empty, 200)]
+
+    assert len(held) > 10
+    assert max(one - other for one, other in pairwise(held)) <= 10
+    assert driver.index.prefixes == 5
+    assert driver.depths([b"99"], 200) == {"A": 1}
+    driver.index.check_invariants()
+
+
+def test_the_cap_is_reached_in_slices_after_a_huge_update(
+    make_driver: Callable[..., IndexDriver],
+) -> None:
+    """What one update puts over the cap goes again step by step, and exactly down to the cap."""
+    driver = make_driver(entries_max=20, slice_blocks=10)
+    update = StateUpdate(tenant_id="t", model_id="m", replica_id="A", hash_scheme="vllm")
+    update.add_chain([b"%03d" % number for number in range(200)], [16] * 200)
+
+    held = [driver.index.entries for _ in driver.index.report_slices(update, 10)]
+
+    assert max(abs(one - other) for one, other in pairwise(held)) <= 10
+    assert driver.index.entries == 20
+
+
+def test_sweep_reclaims_what_cleared_replicas_held(make_driver: Callable[..., IndexDriver]) -> None:
+    """Whoever only sweeps gets the memory of cleared replicas back, too."""
+    driver = make_driver(slice_blocks=1)
+    for number in range(5):
+        driver.report("A", [b"%d" % number], 10 + number)
+    driver.event(EventType.ALL_CLEARED, "A", 20)
+    driver.index.sweep(21)
+
+    assert not driver.index.has_pending_reclaim
+    assert driver.index.prefixes == 0
