@@ -6,6 +6,7 @@ Every setting is an option with a value; only for those that are true or false m
 from collections.abc import Sequence
 from typing import Final
 
+from inferencecache.settings.demo import DemoSettings
 from inferencecache.settings.doctor import DoctorOutputSettings
 from inferencecache.settings.fake_engine import FakeEngineSettings, FakeTrafficSettings
 from inferencecache.settings.knob import KnobKind, knobs_of
@@ -19,7 +20,8 @@ _SWITCHES: Final = frozenset(
     f"--{knob.flag}"
     for group in (
         *(group for command in _GROUPED for _, group in groups_of(command)),
-        *(ReplaySettings, DoctorOutputSettings, FakeEngineSettings, FakeTrafficSettings),
+        *(DemoSettings, ReplaySettings, DoctorOutputSettings),
+        *(FakeEngineSettings, FakeTrafficSettings),
     )
     for knob in knobs_of(group)
     if knob.kind is KnobKind.BOOLEAN

@@ -24,7 +24,7 @@ from inferencecache.simulation.engine_prompt import (
     tokenize_trace,
     trace_tokens,
 )
-from inferencecache.simulation.engine_script import Serve, Step, parse_script
+from inferencecache.simulation.engine_script import Restart, Serve, Step, parse_script
 from inferencecache.simulation.engine_stream import EngineStream, Message, StreamRules
 from inferencecache.simulation.engine_traffic import TrafficRules, traffic
 from inferencecache.simulation.experiment import Answer, Experiment, Served, Standing
@@ -80,6 +80,7 @@ __all__ = [
     "RemovedBlocks",
     "ReplaySummary",
     "ReplicaSummary",
+    "Restart",
     "RoundRobinFleet",
     "Route",
     "RouteSource",
