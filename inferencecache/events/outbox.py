@@ -11,7 +11,9 @@ never sent. A store that was overtaken leaves a hole in its run::
 One :class:`Delivery` is taken at a time and repeated until it succeeds; meanwhile later changes
 gather. Within a delivery the order is: clear, evictions, chains. That keeps the order of every key,
 because a key is in one of the last two at most, and stores that repair an eviction in the base
-partition (which the index takes for every adapter's) come after it.
+partition (which the index takes for every adapter's) come after it. A delivery may be taken in
+part, so that a million pending keys do not hold up a loop; it has no chains before the last
+eviction is out.
 
 Rules of this file
 ------------------
@@ -21,8 +23,11 @@ Rules of this file
   eviction was pending before it: then the server never knew the key.
 """
 
+import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -32,6 +37,7 @@ from inferencecache.settings.producer import OutboxSettings
 from inferencecache.types import CacheTier
 
 _KEY_BYTES: Final = 8
+_UNBOUNDED: Final = sys.maxsize
 _COMPACT_KEYS_MIN: Final = 65_536
 
 
@@ -116,7 +122,7 @@ class Outbox:
         self.overflows = 0
         self._keys_max = settings.pending_keys_max
         self._block_tokens = block_tokens
-        self._runs: list[StoreRun] = []
+        self._runs: deque[StoreRun] = deque()
         self._run_keys = 0
         self._latest: dict[str, dict[int, StoreRun]] = {}
         self._evicted: dict[str, dict[int, None]] = {}
@@ -157,20 +163,30 @@ class Outbox:
         self._clear()
         self.needs_live_set = False
 
-    def take(self) -> Delivery | None:
-        """Remove and return everything pending; None if there is nothing."""
+    def take(self, keys_max: int = _UNBOUNDED) -> Delivery | None:
+        """Remove and return what is pending; None if there is nothing.
+
+        Args:
+            keys_max: Most keys taken, >= 1; the rest stays.
+        """
         if self.is_empty:
             return None
-        evictions = [
-            Eviction(adapter_id=adapter_id, block_hash=wire_key(key))
-            for adapter_id, keys in self._evicted.items()
-            for key in keys
-        ]
-        chains = [self._entry(piece) for piece in self._pieces()]
+        evictions = self._take_evictions(keys_max)
+        chains = [self._entry(piece) for piece in self._pieces(keys_max - len(evictions))]
         delivery = Delivery(has_clear=self._has_clear, evictions=evictions, chains=chains)
-        self._forget()
+        if self.pending_keys == 0:
+            self._forget()
         self._has_clear = False
         return delivery
+
+    def _take_evictions(self, keys_max: int) -> list[Eviction]:
+        """Take out the oldest keys to evict."""
+        taken: list[Eviction] = []
+        for adapter_id, keys in self._evicted.items():
+            for key in list(islice(keys, keys_max - len(taken))):
+                del keys[key]
+                taken.append(Eviction(adapter_id=adapter_id, block_hash=wire_key(key)))
+        return taken
 
     def _store(self, run: StoreRun) -> None:
         evicted = self._evicted.get(run.adapter_id)
@@ -202,33 +218,40 @@ class Outbox:
         self._has_clear = True
 
     def _forget(self) -> None:
-        self._runs, self._run_keys = [], 0
+        self._runs, self._run_keys = deque(), 0
         self._latest, self._evicted = {}, {}
 
     def _compact(self) -> None:
         """Drop the overtaken parts of runs, which would pile up while a server is away."""
         pieces = list(self._pieces())
-        self._runs, self._run_keys, self._latest = [], 0, {}
+        self._runs, self._run_keys, self._latest = deque(), 0, {}
         for piece in pieces:
             self._append(piece)
 
-    def _pieces(self) -> Iterator[StoreRun]:
-        """Yield what is left of the runs, joined where one continues the other; empties them."""
+    def _pieces(self, keys_max: int = _UNBOUNDED) -> Iterator[StoreRun]:
+        """Take out and yield what is left of the runs, joined where one continues the other."""
         piece: StoreRun | None = None
-        for run in self._runs:
-            latest = self._latest.get(run.adapter_id, {})
-            for position, key in enumerate(run.keys):
-                if latest.get(key) is not run:
-                    continue
-                del latest[key]
-                if piece is not None and _continues(piece, run, position):
-                    piece.keys.append(key)
-                    continue
-                if piece is not None:
-                    yield piece
-                piece = self._piece_at(run, position)
+        for run, position in islice(self._due_stores(), keys_max):
+            if piece is not None and _continues(piece, run, position):
+                piece.keys.append(run.keys[position])
+                continue
+            if piece is not None:
+                yield piece
+            piece = self._piece_at(run, position)
         if piece is not None:
             yield piece
+
+    def _due_stores(self) -> Iterator[tuple[StoreRun, int]]:
+        """Take out and yield each key to store, as its run and its position there."""
+        while self._runs:
+            run = self._runs[0]
+            latest = self._latest.get(run.adapter_id, {})
+            for position, key in enumerate(run.keys):
+                if latest.get(key) is run:
+                    del latest[key]
+                    yield run, position
+            self._runs.popleft()
+            self._run_keys -= len(run.keys)
 
     def _piece_at(self, run: StoreRun, position: int) -> StoreRun:
         """Return a run of one key, ready to grow."""

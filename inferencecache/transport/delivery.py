@@ -41,6 +41,7 @@ from inferencecache.transport.delivery_evictions import EvictionPool
 from inferencecache.transport.delivery_lane import Lane, LaneParts
 from inferencecache.transport.structured_log import EventLog
 
+_TAKEN_KEYS_MAX: Final = 16_384
 _LOST: Final = frozenset({"UNAVAILABLE", "STREAM_BROKEN", "ENDED_EARLY", "CLOSED", "CANCELLED"})
 
 
@@ -205,7 +206,7 @@ class ServerLink:
             await self._wait_for_work()
             await self._prepare()
             if self.is_up:
-                self._take()
+                await self._take()
             if self._sending:
                 await self._order()
                 await self._deliver()
@@ -277,9 +278,13 @@ class ServerLink:
         keys = self.parts.delivery.refresh_keys_per_s * (now_ns - self._fed_ns) // NS_PER_S
         return min(max(keys, 1), self.parts.delivery.resync_keys_max)
 
-    def _take(self) -> None:
-        taken = ((lane.parts, lane.take()) for lane in self.lanes())
-        self._sending = [(parts, found) for parts, found in taken if found is not None]
+    async def _take(self) -> None:
+        self._sending = []
+        for lane in list(self.lanes()):
+            found = lane.take(_TAKEN_KEYS_MAX)
+            if found is not None:
+                self._sending.append((lane.parts, found))
+                await asyncio.sleep(0)
 
     async def _deliver(self) -> None:
         """Send the round until it succeeds, or until the connection is lost."""

@@ -163,13 +163,17 @@ class Lane:
             queued += len(run.keys)
             yield len(run.keys)
 
-    def take(self) -> LaneRound | None:
+    def take(self, keys_max: int) -> LaneRound | None:
         """Remove and return what is to be sent now; None if there is nothing.
 
         A clear wipes the replica's numbers too, so they follow it once more.
+
+        Args:
+            keys_max: Most keys taken; what is left keeps its age.
         """
-        delivery = self.outbox.take()
-        self.first_change_ns = None
+        delivery = self.outbox.take(keys_max)
+        if self.outbox.is_empty:
+            self.first_change_ns = None
         stats = None
         if self._has_new_stats or (delivery is not None and delivery.has_clear):
             stats = self._stats
