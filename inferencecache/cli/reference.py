@@ -9,10 +9,14 @@ from pathlib import Path
 
 from inferencecache.cli.replay import ReplayCommandSettings
 from inferencecache.settings.client import ClientSettings
+from inferencecache.settings.demo import DemoCommandSettings
+from inferencecache.settings.doctor import DoctorCommandSettings
+from inferencecache.settings.fake_engine import FakeEngineCommandSettings
 from inferencecache.settings.knob import Knob, env_of, knobs_of
 from inferencecache.settings.loader import groups_of
 from inferencecache.settings.refused import REFUSED
 from inferencecache.settings.server import ServerSettings
+from inferencecache.settings.subscribe import SubscribeSettings
 from inferencecache.settings.value import allowed, write
 from inferencecache.transport.lookup_stages import STAGE_CATALOG
 from inferencecache.transport.metric_catalog import CATALOG, MetricSpec
@@ -56,6 +60,10 @@ _METRICS = (
 )
 _COMMAND_SETTINGS = {
     "serve": ServerSettings,
+    "subscribe": SubscribeSettings,
+    "doctor": DoctorCommandSettings,
+    "fake-engine": FakeEngineCommandSettings,
+    "demo": DemoCommandSettings,
     "replay": ReplayCommandSettings,
 }
 
