@@ -24,7 +24,7 @@ from inferencecache.settings.subscribe import (
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.types import CacheTier, PartitionKey
 
-TENANT, MODEL, REPLICA = "t1", "m1", "pod-1"
+TENANT, MODEL, REPLICA, SCHEME = "t1", "m1", "pod-1", "vllm"
 LIMIT_S = 30
 WINDOW_NS = 5 * NS_PER_MS
 
@@ -89,7 +89,7 @@ def held(
 ) -> tuple[int, CacheTier | None]:
     """Return how many leading tokens of *prompt* a replica is known to hold, and where."""
     hashes = chain(prompt, 16)
-    key = PartitionKey(TENANT, MODEL, "vllm", adapter_id)
+    key = PartitionKey(TENANT, MODEL, SCHEME, adapter_id)
     found = server.plane.index.match_chain(key, hashes, [16] * len(hashes), 1)
     for name, tokens, _, tier, _ in found:
         if name == replica_id:
