@@ -101,6 +101,8 @@ class FakeEngine:
             How long the step wants to wait afterwards, in milliseconds.
         """
         emission = self.player.play(step, self._clock.now_ns() / NS_PER_S)
+        if emission.is_restart:
+            await self._sockets.restart(emission.rank)
         if emission.message is not None:
             await self._sockets.send(emission.rank, emission.message)
         return emission.wait_ms

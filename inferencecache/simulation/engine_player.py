@@ -17,11 +17,13 @@ class Emission:
         rank: Whose socket.
         message: What to send, or None.
         wait_ms: How long to do nothing afterwards, in milliseconds.
+        is_restart: Whether connections break, as when a process ends and another begins.
     """
 
     rank: int
     message: Message | None = None
     wait_ms: int = 0
+    is_restart: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,7 @@ class EnginePlayer:
             case script.Restart():
                 life.restart()
                 stream.restart()
-                return Emission(rank=step.rank)
+                return Emission(rank=step.rank, is_restart=True)
         events = self._happen(step, life)
         message = stream.publish(events, ts) if events else None
         return Emission(rank=step.rank, message=None if step.lost else message)

@@ -18,6 +18,8 @@ from inferencecache.transport.listen import ListenError
 
 _TCP: Final = re.compile(r"(?P<host>tcp://.+):(?P<port>\d+|\*)")
 _ATTEMPTS: Final = 20
+_REOPEN_ATTEMPTS: Final = 200
+_REOPEN_PAUSE_S: Final = 0.005
 _SUBSCRIBED: Final = 1
 
 
@@ -40,7 +42,7 @@ class FakeEngineSockets:
         self._publishers: list[zmq.asyncio.Socket] = []
         self._routers: list[zmq.asyncio.Socket] = []
         self._subscribed = [asyncio.Event() for _ in streams]
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: dict[int, list[asyncio.Task[None]]] = {}
         self.endpoints: list[str] = []
         self.replay_endpoints: list[str] = []
 
@@ -61,12 +63,8 @@ class FakeEngineSockets:
         except ListenError:
             self._context.destroy(linger=0)
             raise
-        self._tasks = [
-            asyncio.create_task(self._watch(rank)) for rank in range(len(self._publishers))
-        ]
-        self._tasks += [
-            asyncio.create_task(self._answer(rank)) for rank in range(len(self._routers))
-        ]
+        for rank in range(len(self._publishers)):
+            self._attend(rank)
 
     async def send(self, rank: int, message: Message) -> None:
         """Publish *message* on a rank's socket; an engine told not to publish stays silent."""
@@ -77,12 +75,51 @@ class FakeEngineSockets:
         """Return once a rank has had a subscriber."""
         await self._subscribed[rank].wait()
 
+    async def restart(self, rank: int) -> None:
+        """Close a rank's sockets and open them again at the same endpoints.
+
+        Subscribers lose their connection and find their way back by themselves; until then
+        nobody hears what is sent.
+        """
+        if not self._publishers:
+            return
+        await self._leave(rank)
+        self._subscribed[rank].clear()
+        for sockets, kind in ((self._publishers, zmq.XPUB), (self._routers, zmq.ROUTER)):
+            if sockets:
+                sockets[rank] = await self._reopened(sockets[rank], kind)
+        self._attend(rank)
+
     async def stop(self) -> None:
         """Close everything; what is not sent yet is lost."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for rank in list(self._tasks):
+            await self._leave(rank)
         self._context.destroy(linger=0)
+
+    def _attend(self, rank: int) -> None:
+        """Begin to note subscriptions and to answer replays."""
+        self._tasks[rank] = [asyncio.create_task(self._watch(rank))]
+        if self._routers:
+            self._tasks[rank].append(asyncio.create_task(self._answer(rank)))
+
+    async def _leave(self, rank: int) -> None:
+        """End what :meth:`_attend` began."""
+        tasks = self._tasks.pop(rank, [])
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _reopened(self, old: zmq.asyncio.Socket, kind: int) -> zmq.asyncio.Socket:
+        """Return a socket in the place of *old*; its port is free only a moment later."""
+        place, reason = _endpoint_of(old), ""
+        old.close(linger=0)
+        for _ in range(_REOPEN_ATTEMPTS):
+            try:
+                return self._open_one(kind, place, place)
+            except zmq.ZMQError as error:
+                reason = error.strerror or str(error)
+                await asyncio.sleep(_REOPEN_PAUSE_S)
+        raise ListenError(listener="fake-engine", address=place, reason=reason)
 
     def _open(self, kind: int, endpoint: str) -> tuple[list[zmq.asyncio.Socket], list[str]]:
         """Open one socket per rank; a free port has to have free ones behind it."""

@@ -13,6 +13,7 @@ from inferencecache.clock import NS_PER_MS
 from inferencecache.settings.producer import MapperSettings, SequenceSettings
 from inferencecache.settings.subscribe import EngineSettings, SourceSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
+from inferencecache.simulation import Restart, Step
 from inferencecache.types import CacheTier, PartitionKey
 
 Held = set[tuple[str, int, int, str]]
@@ -25,14 +26,25 @@ class EngineRig:
         self.engine = engine
         self.producer = producer
         self.server = server
+        self._restarts = 0
         self.scheme = "sglang" if engine.layout.is_sglang else "vllm"
 
+    async def play(self, step: Step) -> None:
+        """Do a step; before a restart the producer has seen all of the life that ends."""
+        if isinstance(step, Restart):
+            await self.settled()
+            self._restarts += 1
+        await self.engine.play(step)
+
     async def settled(self) -> None:
-        """Wait until everything published was taken in and delivered."""
+        """Wait until everything published was taken in and delivered, in the present life."""
         wanted = [stream.next_number for stream in self.engine.player.streams]
         async with asyncio.timeout(LIMIT_S):
             await self.producer.until(
-                lambda: [one.expected or 0 for one in self.producer.stats.sources] == wanted
+                lambda: (
+                    [one.expected or 0 for one in self.producer.stats.sources] == wanted
+                    and sum(one.restarts for one in self.producer.stats.sources) == self._restarts
+                )
             )
             await self.producer.wait_synced()
             await self.producer.drained()
