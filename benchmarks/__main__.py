@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.groups import GROUPS, run_group
-from benchmarks.machine import describe
+from benchmarks.machine import TARGET_MACHINE_JOINING_US, describe, joining_us
 from benchmarks.options import Options
 from benchmarks.render import as_json, as_markdown, as_text
 from benchmarks.row import Row, Verdict
@@ -27,23 +27,28 @@ def main(arguments: list[str]) -> int:
     command = shlex.join(["python", "-m", "benchmarks", *arguments])
     for name, value in machine.items():
         print(f"{name}: {value}")
-    results = _run_all(parsed.only or GROUPS, Options(quick=parsed.quick))
+    slowness = joining_us() / TARGET_MACHINE_JOINING_US
+    results = _run_all(parsed.only or GROUPS, Options(quick=parsed.quick), slowness)
     if parsed.json:
         parsed.json.write_text(as_json(results, machine, command), encoding="utf-8")
     if parsed.markdown:
-        parsed.markdown.write_text(as_markdown(results, machine, command), encoding="utf-8")
+        page = as_markdown(results, machine, command, slowness)
+        parsed.markdown.write_text(page, encoding="utf-8")
     verdicts = [row.verdict for rows in results.values() for row in rows]
     print("\n" + ", ".join(f"{verdicts.count(kind)} {kind}" for kind in Verdict if kind != "-"))
     return int(Verdict.MISSED in verdicts or Verdict.SKIPPED in verdicts)
 
 
-def _run_all(names: list[str] | tuple[str, ...], options: Options) -> dict[str, list[Row]]:
+def _run_all(
+    names: list[str] | tuple[str, ...], options: Options, slowness: float
+) -> dict[str, list[Row]]:
     results: dict[str, list[Row]] = {}
     for name in names:
         started = perf_counter()
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
             results[name] = alone.submit(run_group, name, options).result()
-        print(f"\n{name} ({perf_counter() - started:.0f} s)\n{as_text(results[name])}", flush=True)
+        text = as_text(results[name], slowness)
+        print(f"\n{name} ({perf_counter() - started:.0f} s)\n{text}", flush=True)
     return results
 
 

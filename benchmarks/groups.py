@@ -15,6 +15,7 @@ GROUPS = (
     "resources",
     "route_cpu",
     "load",
+    "picker",
     "bench_events",
     "producer",
 )

@@ -90,6 +90,16 @@ class Row:
             parts.append(f"≤ {self.naive_ratio_max} x naive")
         return ", ".join(parts) or "-"
 
+    def scaled_text(self, slowness: float) -> str:
+        """What the value comes to on a machine *slowness* times as fast, in words."""
+        if self.value is None or self.target is None:
+            return "-"
+        if self.unit in {"us", "ms"}:
+            return f"{number(self.value / slowness)} {self.unit}"
+        if self.unit.endswith("/s"):
+            return f"{number(self.value * slowness)} {self.unit}"
+        return "-"
+
     def _within_target(self) -> bool | None:
         if self.target is None or self.value is None:
             return None

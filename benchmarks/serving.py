@@ -49,7 +49,19 @@ def serving(entries_max: int) -> Iterator[Serving]:
     Args:
         entries_max: The index's cap.
     """
-    command = [sys.executable, "-m", "benchmarks.server", str(entries_max)]
+    with serving_command("benchmarks.server", str(entries_max)) as running:
+        yield running
+
+
+@contextmanager
+def serving_command(module: str, *arguments: str) -> Iterator[Serving]:
+    """Run *module* in a process of its own until the block ends; it prints its address first.
+
+    Args:
+        module: Serves until it is terminated.
+        arguments: Of its command line.
+    """
+    command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
         try:
             if process.stdout is None:

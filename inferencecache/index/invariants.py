@@ -33,6 +33,14 @@ def check_ledger(ledger: Ledger) -> None:
     assert all(ledger.tenants.get(used.tenant_id) is used for used in ledger.used), "used tenants"
     records = sum(len(m.stats) for t in ledger.tenants.values() for m in t.models.values())
     assert ledger.stats_records == records, "statistics records"
+    asked = {
+        (tenant.tenant_id, model.model_id, replica_id): record
+        for tenant in tenants
+        for model in tenant.models.values()
+        for replica_id, record in model.stats.items()
+        if record.stats.t2_query_tokens > 0
+    }
+    assert ledger.tier2_records == asked, "records of replicas whose offload tier is asked"
 
 
 def _check_tenant(tenant: TenantState) -> None:

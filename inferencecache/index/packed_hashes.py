@@ -49,6 +49,9 @@ class PackedHashes(Sequence[bytes]):
 
     def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
         if isinstance(at, slice):
+            start, stop, step = at.indices(self._length)
+            if step == 1:
+                return unpack(self.packed[start * self.stride : stop * self.stride], self.stride)
             return unpack(self.packed, self.stride)[at]
         if at < 0:
             at += self._length

@@ -26,7 +26,7 @@ from inferencecache.index.partition import Partition
 from inferencecache.index.removal import Remover
 from inferencecache.index.rules import TenantRules
 from inferencecache.index.snapshot import CacheState, IndexSnapshot, take_snapshot
-from inferencecache.index.tenancy import Ledger, ScopeState
+from inferencecache.index.tenancy import Ledger, RecordKey, ScopeState
 from inferencecache.index.update import DropReason, StateUpdate
 from inferencecache.settings.index import IndexSettings
 from inferencecache.types import (
@@ -271,6 +271,11 @@ class PrefixIndex:
     def prefixes_by_model(self) -> Mapping[str, int]:
         """Distinct keys by model over all tenants; a drained model stays with 0."""
         return self._ledger.keys_by_model
+
+    @property
+    def tier2_records(self) -> Mapping[RecordKey, StatsRecord]:
+        """Statistics that count queries of an offload tier, by tenant, model and replica."""
+        return self._ledger.tier2_records
 
     def tenant_prefixes(self) -> dict[str, int]:
         """Return the distinct keys of each tenant that has some.

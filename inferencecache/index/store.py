@@ -59,7 +59,7 @@ class StretchWriter:
         self.hash_bytes_max = WIDTH_MAX
         self.dropped = 0
 
-    def write(self, hashes: list[bytes], counts: TokenCounts, packed: bytes = b"") -> None:
+    def write(self, hashes: Sequence[bytes], counts: TokenCounts, packed: bytes = b"") -> None:
         """Store *hashes* with their cumulative *counts*.
 
         Args:
@@ -88,7 +88,7 @@ class StretchWriter:
             else:
                 at += self._refresh(run, hashes[at], packed, at * stride, counts[at:])
 
-    def _add(self, hashes: list[bytes], packed: bytes, counts: TokenCounts) -> int:
+    def _add(self, hashes: Sequence[bytes], packed: bytes, counts: TokenCounts) -> int:
         """Add blocks of which the first is unknown; return how many were handled."""
         blocks = len(hashes)
         if blocks == 1:
@@ -107,7 +107,7 @@ class StretchWriter:
             self._write_single(block_hash, range(count, count + 1))
         return blocks
 
-    def _next_known(self, hashes: list[bytes]) -> int:
+    def _next_known(self, hashes: Sequence[bytes]) -> int:
         run_of = self._partition.run_of
         for position, block_hash in enumerate(hashes):
             if block_hash in run_of:

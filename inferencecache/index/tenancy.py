@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 DRAINED_MODELS_MAX: Final = 1_000
 """Models without keys that are still shown with 0; as many as have metric labels."""
 
+RecordKey = tuple[str, str, str]
+"""Tenant, model and replica of a statistics record."""
+
 
 class ScopeState:
     """One (tenant, model, hash_scheme): its partitions and which replicas serve it."""
@@ -154,6 +157,10 @@ class TenantState:
         record.model_id = model.model_id
         model.stats[record.replica_id] = record
         self.stats_order.add(record, record.last_seen_ns)
+        if record.stats.t2_query_tokens > 0 and not self.is_reserved:
+            self.ledger.tier2_records[self._record_key(record)] = record
+        else:
+            self.ledger.tier2_records.pop(self._record_key(record), None)
 
     def touch_stats(self, record: StatsRecord, seen_ns: int) -> None:
         """Move a record's sign of life, forwards or backwards.
@@ -173,7 +180,11 @@ class TenantState:
         del model.stats[record.replica_id]
         self.stats_order.discard(record, record.last_seen_ns)
         self.ledger.stats_records -= 1
+        self.ledger.tier2_records.pop(self._record_key(record), None)
         model.prune()
+
+    def _record_key(self, record: StatsRecord) -> RecordKey:
+        return self.tenant_id, record.model_id, record.replica_id
 
 
 class Ledger:
@@ -190,6 +201,7 @@ class Ledger:
         "reclaiming",
         "stats_records",
         "tenants",
+        "tier2_records",
         "used",
     )
 
@@ -200,6 +212,7 @@ class Ledger:
         self.keys_by_model: dict[str, int] = {}
         self._drained: dict[str, None] = {}
         self.stats_records = 0
+        self.tier2_records: dict[RecordKey, StatsRecord] = {}
         self.reclaiming: dict[TenantState, None] = {}
         self._order = 0
         self.used: dict[TenantState, None] = {}

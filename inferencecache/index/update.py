@@ -5,11 +5,12 @@ whose arrays differ in length, an entry without a hash or with a negative count,
 beyond the limit. Dropping one entry never affects its neighbours.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from inferencecache.index.packed_hashes import PackedHashes
 from inferencecache.index.packing import pack_uniform
 from inferencecache.index.token_counts import TokenCounts, compact, cumulative
 from inferencecache.types import COLDEST_TIER, INT32_MAX, CacheTier, StatsReport
@@ -44,7 +45,7 @@ class Stretch:
 
     adapter_id: str
     tier: int
-    hashes: list[bytes]
+    hashes: Sequence[bytes]
     token_counts: TokenCounts
     packed: bytes = b""
 
@@ -164,8 +165,8 @@ class StateUpdate:
 
     def add_chain(  # noqa: PLR0913 - one per field of the message
         self,
-        block_hashes: list[bytes],
-        block_token_counts: list[int],
+        block_hashes: Sequence[bytes],
+        block_token_counts: Sequence[int],
         *,
         tier: int = 0,
         adapter_id: str = "",
@@ -217,7 +218,11 @@ class StateUpdate:
             self._counts = []
 
     def _append(
-        self, hashes: list[bytes], counts: TokenCounts, kind: tuple[int, str], packed: bytes = b""
+        self,
+        hashes: Sequence[bytes],
+        counts: TokenCounts,
+        kind: tuple[int, str],
+        packed: bytes = b"",
     ) -> None:
         tier, adapter_id = kind
         stored_tier = tier if tier > 0 else CacheTier.T1 if tier == 0 else COLDEST_TIER
@@ -225,12 +230,16 @@ class StateUpdate:
         self.stretches.append(Stretch(adapter, int(stored_tier), hashes, counts, packed))
 
 
-def _packed(hashes: list[bytes]) -> bytes:
+def _packed(hashes: Sequence[bytes]) -> bytes:
     """Pack hashes of one width; what is stored in several slices is packed slice by slice."""
+    if type(hashes) is PackedHashes:
+        return bytes(hashes.packed)
     return pack_uniform(hashes) if 1 < len(hashes) <= _PACKED_BLOCKS_MAX else b""
 
 
-def _chain_fault(hashes: list[bytes], counts: list[int], packed: bytes) -> DropReason | None:
+def _chain_fault(
+    hashes: Sequence[bytes], counts: Sequence[int], packed: bytes
+) -> DropReason | None:
     blocks = len(hashes)
     if blocks != len(counts) or not blocks:
         return DropReason.MALFORMED_CHAIN

@@ -142,6 +142,41 @@ def test_batches_and_slices_change_nothing(prefixes: list[pb.PrefixEntry], size:
     assert pauses == max(0, -(-len(prefixes) // size) - 1)
 
 
+@given(
+    st.lists(st.binary(min_size=7, max_size=9) | st.just(b"12345678"), min_size=30, max_size=40)
+    | st.lists(st.binary(min_size=8, max_size=8), min_size=30, max_size=40),
+    st.lists(st.integers(-1, 300), min_size=30, max_size=40)
+    | st.integers(0, 300).map(lambda count: [count] * 40),
+    st.binary(max_size=9),
+    st.binary(max_size=4),
+)
+def test_long_chains_are_read_as_the_library_reads_them(
+    chain: list[bytes], per_block: list[int], prefix_hash: bytes, more: bytes
+) -> None:
+    """A chain cut out of its bytes is the chain the library sees, whatever follows it."""
+    entry = pb.PrefixEntry(
+        prefix_hash=prefix_hash,
+        token_count=7,
+        block_hashes=chain,
+        block_token_counts=per_block[: len(chain)],
+        tier=2,
+        adapter_id="a",
+    )
+    data = entry.SerializeToString() + more
+    framed = b"\x32%c%c%b" % (len(data) & 127 | 128, len(data) >> 7, data)
+    try:
+        plain = one_by_one(pb.CacheStateUpdate.FromString(framed))
+    except DecodeError:
+        plain = None
+    read = state_update(framed)
+
+    assert (read is None) == (plain is None)
+    if read is not None and plain is not None:
+        plain_blocks = [(a or "d", *rest) for a, *rest in blocks_of(plain)]
+        assert [(a or "d", *rest) for a, *rest in blocks_of(read)] == plain_blocks
+        assert read.drops == plain.drops
+
+
 @given(odd_entries)
 def test_entries_of_any_bytes_are_read_as_the_library_reads_them(odd: list[bytes]) -> None:
     """What the last of a repeated field says counts, and one broken entry breaks the message."""

@@ -1,0 +1,160 @@
+"""Cut a chain of block hashes out of a serialised message without making an object per block.
+
+Messages carry chains as one record per hash, and the counts packed behind them::
+
+    3a 08 <hash>   hashes, 512 records             one slice of the message, packed for comparing
+    42 80 04 ..    token counts, packed            one slice of the message
+
+Theory of operation: records of one tag and one length stand at equal distances, so comparing bytes
+at those distances is a parse. Whatever has another shape is left to the library.
+
+Source: the Protocol Buffers encoding guide, sections on message structure and packed fields.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from google.protobuf.descriptor import Descriptor
+
+from inferencecache.index import PackedHashes
+
+_VARINT: Final = 0
+_BYTES: Final = 2
+_KIND_MASK: Final = 7
+_MORE: Final = 0x80
+"""Set in every byte of a varint but its last one."""
+
+
+class CutChain(NamedTuple):
+    """A chain and what is left of its message.
+
+    Attributes:
+        hashes: The blocks.
+        counts: Their token counts, None where the library has to read them.
+        rest: The message without what was cut out.
+    """
+
+    hashes: PackedHashes
+    counts: Sequence[int] | None
+    rest: bytes
+
+
+class ChainCutter:
+    """Cuts chains out of messages of one type.
+
+    Args:
+        descriptor: The message type; it has ``block_hashes`` and ``block_token_counts``.
+    """
+
+    __slots__ = ("_counts_tag", "_hashes_tag")
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        self._hashes_tag = _tag(descriptor, "block_hashes")
+        self._counts_tag = _tag(descriptor, "block_token_counts")
+
+    def cut(self, data: bytes) -> CutChain | None:
+        """Return the chain in *data*, None where it has none or has it in another shape.
+
+        The caller reads the rest, and must find no further hash or count in it.
+        """
+        start = _find(data, self._hashes_tag[0])
+        stop = _end_of_records(data, start, self._hashes_tag) if start >= 0 else -1
+        if stop < 0:
+            return None
+        counts, after = _counts_at(data, stop, self._counts_tag)
+        rest = data[:start] + data[after:]
+        return CutChain(_packed(data, start, stop), counts, rest)
+
+
+def _tag(descriptor: Descriptor, name: str) -> bytes:
+    return bytes((descriptor.fields_by_name[name].number << 3 | _BYTES,))
+
+
+def _find(data: bytes, wanted: int) -> int:
+    """Return where the first field tagged *wanted* begins, -1 after anything that is not plain.
+
+    Plain are fields with a tag of one byte that hold a varint or fewer than 128 bytes.
+    """
+    at, size = 0, len(data) - 1
+    while at < size:
+        tag = data[at]
+        if tag == wanted:
+            return at
+        kind = tag & _KIND_MASK
+        at += 1
+        if tag >= _MORE or kind not in (_VARINT, _BYTES):
+            return -1
+        if kind == _BYTES and data[at] < _MORE:
+            at += 1 + data[at]
+        elif kind == _VARINT:
+            while at < size and data[at] >= _MORE:
+                at += 1
+            at += 1
+        else:
+            return -1
+    return -1
+
+
+def _end_of_records(data: bytes, start: int, tag: bytes) -> int:
+    """Return where the records like the one at *start* end, -1 where that is not certain.
+
+    If every record up to some point has the same tag and length as the first, the next one begins
+    exactly there: so comparing bytes at equal distances is a parse.
+    """
+    width = data[start + 1]
+    if not 0 < width < _MORE:
+        return -1
+    stride = width + 2
+    tags = data[start::stride]
+    # Bytes of later fields may look like tags at this distance; then there are fewer records.
+    records = tags.count(tag)
+    if tags[:records] != tag * records:
+        records = len(tags) - len(tags.lstrip(tag))
+    stop = start + records * stride
+    lengths = data[start + 1 : stop : stride]
+    if stop > len(data) or lengths != lengths[:1] * records:
+        return -1
+    return stop
+
+
+def _packed(data: bytes, start: int, stop: int) -> PackedHashes:
+    """Return records as the index packs blocks: length, hash and a pad, without the tag."""
+    width = data[start + 1]
+    stride = width + 2
+    # One copy, and no more: a chain is several KiB, and each further copy is cold memory. The last
+    # record's pad is the byte after it, if there is one.
+    packed = bytearray(memoryview(data)[start + 1 : stop + 1])
+    if stop == len(data):
+        packed.append(0)
+    packed[width + 1 :: stride] = bytes(len(packed) // stride)
+    return PackedHashes(packed, width)
+
+
+def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, int]:
+    """Return the token counts at *at* and where they end, or None and *at* for the library.
+
+    Counts below 128 take one byte each, so the field's content is the sequence of them. A larger
+    count of two bytes, the same for every block, is read once.
+    """
+    if data[at : at + 1] != tag:
+        return None, at
+    size, begin = _short_varint(data, at + 1)
+    content = data[begin : begin + size]
+    if not size or len(content) < size:
+        return None, at
+    if content.isascii():
+        return content, begin + size
+    count, width = _short_varint(content, 0)
+    if content == content[:width] * (size // width if width else 0):
+        return [count] * (size // width), begin + size
+    return None, at
+
+
+def _short_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the varint at *at* and where it ends; 0 and 0 if it has more than two bytes."""
+    head = data[at : at + 2]
+    if head and head[0] < _MORE:
+        return head[0], at + 1
+    if len(head) == 2 and head[1] < _MORE:  # noqa: PLR2004 - the two bytes asked for
+        return head[0] - _MORE | head[1] << 7, at + 2
+    return 0, 0
