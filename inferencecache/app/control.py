@@ -43,7 +43,7 @@ class Control:
         self._target = PlaneProbeTarget(
             plane.index, Matcher(plane.index, settings.ranking), plane.policies, plane.clock
         )
-        self.metrics = ControlMetrics(plane.index.snapshot, settings.metrics.labels_max)
+        self.metrics = ControlMetrics(plane.index, settings.metrics.labels_max)
         self.changes = PolicyChanges(plane.policy_layers, settings.policy, log)
         self._read_metrics()
 

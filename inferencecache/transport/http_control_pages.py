@@ -16,6 +16,7 @@ from inferencecache.service.probe_body import (
     decode_probe_request,
     encode_probe_result,
 )
+from inferencecache.service.snapshot_body import snapshot_body
 from inferencecache.transport.auth import Authenticator
 from inferencecache.transport.http_answer import json_answer, refusal
 from inferencecache.transport.http_control import Endpoint, Page
@@ -97,7 +98,8 @@ class ControlPages:
         }
 
     async def _snapshot(self, _body: bytes) -> web.Response:
-        return json_answer(self._parts.plane.snapshot_body())
+        snapshot = self._parts.plane.index.snapshot()
+        return json_answer(await asyncio.to_thread(snapshot_body, snapshot))
 
     async def _policy(self, body: bytes) -> web.Response:
         try:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Final
+from itertools import islice
+from typing import Final, Protocol
 
-from inferencecache.index import IndexSnapshot
 from inferencecache.service.offload import t2_hit_rate
 from inferencecache.transport.auth import AuthResult
 from inferencecache.transport.metric_catalog import MetricKind, MetricSpec
 from inferencecache.transport.metric_cells import Counts, Family, LabelValues
+from inferencecache.types import StatsRecord
 
 
 class AuthScope(StrEnum):
@@ -104,16 +105,25 @@ CONTROL_CATALOG: Final = (
 Numbers = Callable[[], Mapping[LabelValues, float]]
 
 
+class OffloadView(Protocol):
+    """What the metrics need of the index."""
+
+    @property
+    def tier2_records(self) -> Mapping[tuple[str, str, str], StatsRecord]:
+        """Statistics that count queries of an offload tier, by tenant, model and replica."""
+        ...
+
+
 class ControlMetrics:
     """Counts on the event loop, and reads the rest when somebody scrapes.
 
     Args:
-        snapshot: Takes a snapshot of the index.
+        index: Read at each scrape.
         replicas_max: Most replicas whose offload tier is shown.
     """
 
-    def __init__(self, snapshot: Callable[[], IndexSnapshot], replicas_max: int) -> None:
-        self._snapshot = snapshot
+    def __init__(self, index: OffloadView, replicas_max: int) -> None:
+        self._index = index
         self._replicas_max = replicas_max
         self._auth = {scope: Counts() for scope in AuthScope}
         self._probes = Counts()
@@ -147,9 +157,15 @@ class ControlMetrics:
         ]
 
     def _t2_hit_rates(self) -> dict[LabelValues, float]:
-        rates: dict[LabelValues, float] = {}
-        for row in self._snapshot().replicas:
-            rate = t2_hit_rate(row.stats)
-            if rate is not None and len(rates) < self._replicas_max:
-                rates[row.tenant_id, row.replica_id] = rate
-        return rates
+        """Return the rate by tenant and replica; the latest report counts where models differ.
+
+        Complexity: O(replicas_max), however many tenants and replicas there are.
+        """
+        latest: dict[LabelValues, StatsRecord] = {}
+        for key, record in islice(self._index.tier2_records.items(), self._replicas_max):
+            tenant_id, _, replica_id = key
+            known = latest.get((tenant_id, replica_id))
+            if known is None or record.last_seen_ns > known.last_seen_ns:
+                latest[tenant_id, replica_id] = record
+        rates = {labels: t2_hit_rate(record.stats) for labels, record in latest.items()}
+        return {labels: rate for labels, rate in rates.items() if rate is not None}

@@ -10,6 +10,7 @@ from controlled import Controlled, controlled, update
 
 from inferencecache.settings.control import ControlSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
+from inferencecache.transport import http_control_pages
 from inferencecache.types import PROBE_TENANT_ID
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
@@ -322,12 +323,11 @@ async def test_a_page_that_fails_is_a_500_and_logged(
     control: Controlled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The boundary answers and the server lives on."""
-    plane = control.server.plane
 
-    def broken(_plane: object) -> str:
+    def broken(_snapshot: object) -> str:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(type(plane), "snapshot_body", broken)
+    monkeypatch.setattr(http_control_pages, "snapshot_body", broken)
     reply = await control.get("/snapshot")
     assert (reply.status, reply.text) == (500, "internal error\n")
     assert control.log.of("control_page_failed") == [{"path": "/snapshot"}]
@@ -338,7 +338,7 @@ async def test_a_page_that_fails_is_a_500_and_logged(
 async def test_silent_connections_are_closed(sent: bytes) -> None:
     """Whoever sends no complete request does not hold a connection for ever."""
     settings = throwaway_server_settings(
-        control=ControlSettings(bind_address="127.0.0.1:0", idle_timeout_ns=1_000_000_000)
+        control=ControlSettings(bind_address="127.0.0.1:0", header_timeout_ns=1_000_000)
     )
     async with controlled(settings) as control, asyncio.timeout(30):
         address = control.server.addresses.control
