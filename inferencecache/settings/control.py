@@ -34,6 +34,23 @@ class ControlSettings:
         kind=KnobKind.TEXT,
         help="Certificate authorities (PEM) of clients that prove who they are by certificate.",
     )
+    header_timeout_ns: int = knob(
+        5 * NS_PER_S,
+        flag="control-header-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="Close a control connection whose request line and headers take longer to arrive.",
+    )
+    connections_max: int = knob(
+        256,
+        flag="control-max-connections",
+        kind=KnobKind.INTEGER,
+        unit="connections",
+        minimum=1,
+        maximum=100_000,
+        help="Open control connections; further ones are closed at once.",
+    )
     idle_timeout_ns: int = knob(
         75 * NS_PER_S,
         flag="control-idle-timeout",

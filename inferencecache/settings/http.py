@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from inferencecache.clock import NS_PER_S
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.knob import KnobKind, knob
 
 
@@ -15,6 +15,23 @@ class HttpSettings:
         flag="http-bind-address",
         kind=KnobKind.ADDRESS,
         help="Where health, readiness and metrics are served over plain HTTP.",
+    )
+    header_timeout_ns: int = knob(
+        5 * NS_PER_S,
+        flag="http-header-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="Close an HTTP connection whose request line and headers take longer to arrive.",
+    )
+    connections_max: int = knob(
+        1_024,
+        flag="http-max-connections",
+        kind=KnobKind.INTEGER,
+        unit="connections",
+        minimum=1,
+        maximum=100_000,
+        help="Open HTTP connections; further ones are closed at once.",
     )
     idle_timeout_ns: int = knob(
         75 * NS_PER_S,

@@ -19,6 +19,7 @@ from inferencecache.settings.control import ControlSettings
 from inferencecache.transport.auth import REFUSALS, Attempt, Authenticator, AuthResult
 from inferencecache.transport.auth_peers import peer_of
 from inferencecache.transport.http_answer import refusal
+from inferencecache.transport.http_connections import ConnectionLimits, HttpServer
 from inferencecache.transport.listen import open_listening_socket
 from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.tls_names import http_peer_names
@@ -83,7 +84,12 @@ class ControlListener:
         self._log = log
         self._tls = tls
         self._running = 0
-        self._runner: web.ServerRunner | None = None
+        limits = ConnectionLimits(
+            header_timeout_ns=settings.header_timeout_ns,
+            idle_timeout_ns=settings.idle_timeout_ns,
+            connections_max=settings.connections_max,
+        )
+        self._server = HttpServer(self._answer, limits, auto_decompress=False, lingering_time=1.0)
 
     async def start(self) -> BindAddress:
         """Listen.
@@ -96,23 +102,12 @@ class ControlListener:
         """
         address = BindAddress.parse(self._settings.bind_address)
         opened = open_listening_socket("snapshot", address)
-        server = web.Server(
-            self._answer,
-            access_log=None,
-            keepalive_timeout=self._settings.idle_timeout_ns / NS_PER_S,
-            auto_decompress=False,
-            lingering_time=1.0,
-        )
-        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await web.SockSite(self._runner, opened, ssl_context=self._tls).start()
+        await self._server.start(opened, self._tls)
         return BindAddress(host=address.host, port=opened.getsockname()[1])
 
     async def stop(self) -> None:
         """Stop listening and close every connection."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._server.stop()
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         endpoint = self._endpoints.get(request.path)

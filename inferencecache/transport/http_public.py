@@ -7,9 +7,9 @@ from typing import Final
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from inferencecache.clock import NS_PER_S
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.http import HttpSettings
+from inferencecache.transport.http_connections import ConnectionLimits, HttpServer
 from inferencecache.transport.listen import open_listening_socket
 from inferencecache.transport.structured_log import EventLog
 
@@ -49,7 +49,12 @@ class PublicListener:
             "/readyz": self._readyz,
             "/metrics": self._metrics,
         }
-        self._runner: web.ServerRunner | None = None
+        limits = ConnectionLimits(
+            header_timeout_ns=settings.header_timeout_ns,
+            idle_timeout_ns=settings.idle_timeout_ns,
+            connections_max=settings.connections_max,
+        )
+        self._server = HttpServer(self._answer, limits)
 
     async def start(self) -> BindAddress:
         """Listen.
@@ -62,21 +67,12 @@ class PublicListener:
         """
         address = BindAddress.parse(self._settings.bind_address)
         opened = open_listening_socket("http", address)
-        server = web.Server(
-            self._answer,
-            access_log=None,
-            keepalive_timeout=self._settings.idle_timeout_ns / NS_PER_S,
-        )
-        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await web.SockSite(self._runner, opened).start()
+        await self._server.start(opened)
         return BindAddress(host=address.host, port=opened.getsockname()[1])
 
     async def stop(self) -> None:
         """Stop listening and close every connection."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._server.stop()
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         page = self._pages.get(request.path)

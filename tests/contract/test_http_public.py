@@ -147,7 +147,7 @@ async def test_not_ready_is_503_and_a_broken_page_500() -> None:
 async def test_a_silent_connection_is_closed(sent: bytes) -> None:
     """Whoever sends no complete request does not hold a connection for ever."""
     settings = throwaway_server_settings(
-        http=HttpSettings(bind_address=FREE, idle_timeout_ns=1_000_000_000),
+        http=HttpSettings(bind_address=FREE, header_timeout_ns=1_000_000),
     )
     async with running_server(settings) as server, asyncio.timeout(30):
         address = server.addresses.http

@@ -1,0 +1,200 @@
+"""What an HTTP connection may hold, over real sockets and aiohttp as it is installed."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from certificates import Authority
+
+from inferencecache.clock import NS_PER_MS, NS_PER_S
+from inferencecache.settings.address import BindAddress
+from inferencecache.transport.http_connections import ConnectionLimits, HttpServer
+from inferencecache.transport.listen import open_listening_socket
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+PATIENT_NS = 60 * NS_PER_S
+STRICT_NS = 50 * NS_PER_MS
+
+
+async def echo(request: web.BaseRequest) -> web.Response:
+    """Answer with the body."""
+    return web.Response(body=b"<" + await request.read() + b">")
+
+
+class Served:
+    """A server, and what one does with it."""
+
+    def __init__(self, server: HttpServer, port: int) -> None:
+        self.server = server
+        self.port = port
+
+    async def connect(
+        self, tls: ssl.SSLContext | None = None
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection."""
+        return await asyncio.open_connection("127.0.0.1", self.port, ssl=tls)
+
+
+@asynccontextmanager
+async def serving(
+    *,
+    header_timeout_ns: int = PATIENT_NS,
+    idle_timeout_ns: int = PATIENT_NS,
+    connections_max: int = 10,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[Served]:
+    """Run a server that answers with the body it got."""
+    limits = ConnectionLimits(
+        header_timeout_ns=header_timeout_ns,
+        idle_timeout_ns=idle_timeout_ns,
+        connections_max=connections_max,
+    )
+    server = HttpServer(echo, limits)
+    opened = open_listening_socket("test", BindAddress(host="127.0.0.1", port=0))
+    async with asyncio.timeout(30):
+        await server.start(opened, tls)
+        try:
+            yield Served(server, opened.getsockname()[1])
+        finally:
+            await server.stop()
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    """Return the next answer, up to the end of its body."""
+    return await reader.readuntil(b">")
+
+
+async def ending(reader: asyncio.StreamReader) -> bytes:
+    """Return everything up to the end; a reset is an end."""
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", GET[:-2]], ids=["nothing", "a byte", "half a head"])
+async def test_a_head_that_does_not_come_ends_the_connection(sent: bytes) -> None:
+    """Long before the idle timeout."""
+    async with serving(header_timeout_ns=STRICT_NS) as served:
+        reader, writer = await served.connect()
+        writer.write(sent)
+        assert await ending(reader) == b""
+        writer.close()
+
+
+async def test_dripping_bytes_does_not_prolong_it() -> None:
+    """The limit counts from the start, not from the last byte."""
+    async with serving(header_timeout_ns=STRICT_NS) as served:
+        reader, writer = await served.connect()
+        end = asyncio.create_task(ending(reader))
+        writer.write(b"GET /")
+        while not end.done():
+            writer.write(b"x")
+            await asyncio.wait({end}, timeout=0.01)
+        assert await end == b""
+        writer.close()
+
+
+async def test_half_a_second_head_ends_the_connection_too() -> None:
+    """On a connection that is kept, the limit counts from the head's first byte."""
+    async with serving(header_timeout_ns=STRICT_NS) as served:
+        reader, writer = await served.connect()
+        writer.write(GET)
+        assert b"200 OK" in await answer(reader)
+        writer.write(GET[:9])
+        assert await ending(reader) == b""
+        writer.close()
+
+
+async def test_an_idle_connection_outlives_the_header_timeout() -> None:
+    """Between two requests the idle timeout counts."""
+    async with serving(header_timeout_ns=STRICT_NS) as served:
+        reader, writer = await served.connect()
+        writer.write(GET)
+        assert b"200 OK" in await answer(reader)
+        end = asyncio.create_task(answer(reader))
+        assert not (await asyncio.wait({end}, timeout=0.4))[0]
+        writer.write(GET)
+        assert b"200 OK" in await end
+        writer.close()
+
+
+async def test_a_slow_body_is_none_of_its_business() -> None:
+    """Once the head is there, pages set their own limits; what follows the body is served."""
+    async with serving(header_timeout_ns=STRICT_NS) as served:
+        reader, writer = await served.connect()
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na")
+        end = asyncio.create_task(answer(reader))
+        assert not (await asyncio.wait({end}, timeout=0.4))[0]
+        writer.write(b"b" + GET)
+        assert (await end).endswith(b"<ab>")
+        assert (await answer(reader)).endswith(b"<>")
+        writer.close()
+
+
+async def test_pipelined_requests_are_answered_in_order() -> None:
+    """What arrives at once is taken apart as ever."""
+    async with serving() as served:
+        reader, writer = await served.connect()
+        writer.write(GET * 50)
+        for _ in range(50):
+            assert b"200 OK" in await answer(reader)
+        writer.close()
+
+
+async def test_connections_beyond_the_limit_are_closed_at_once() -> None:
+    """And one that ends makes room for another."""
+    async with serving(connections_max=2) as served:
+        kept = [await served.connect() for _ in range(2)]
+        for reader, writer in kept:
+            writer.write(GET)
+            assert b"200 OK" in await answer(reader)
+        reader, writer = await served.connect()
+        assert await ending(reader) == b""
+        writer.close()
+        assert served.server.connections == 2
+        kept[0][1].close()
+        while served.server.connections == 2:
+            await asyncio.wait({asyncio.create_task(kept[0][1].wait_closed())})
+        reader, writer = await served.connect()
+        writer.write(GET)
+        assert b"200 OK" in await answer(reader)
+        writer.close()
+        kept[1][1].close()
+
+
+async def test_garbage_is_told_so_and_closed() -> None:
+    """What is no HTTP gets its 400."""
+    async with serving() as served:
+        reader, writer = await served.connect()
+        writer.write(b"\x00\x01\x02\r\n\r\n")
+        assert b"400" in await ending(reader)
+        writer.close()
+
+
+@pytest.mark.parametrize("shakes_hands", [True, False])
+async def test_silence_over_tls_ends_too(tmp_path: Path, *, shakes_hands: bool) -> None:
+    """Before the handshake and after it."""
+    authority = Authority()
+    cert_file, key_file = authority.server().write(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert_file, key_file)
+    async with serving(header_timeout_ns=300 * NS_PER_MS, tls=context) as served:
+        reader, writer = await served.connect(authority.context() if shakes_hands else None)
+        assert await ending(reader) == b""
+        writer.close()
+
+
+async def test_stopping_closes_what_is_open() -> None:
+    """Idle connections do not keep a server from stopping."""
+    async with serving() as served:
+        reader, writer = await served.connect()
+        writer.write(GET)
+        assert b"200 OK" in await answer(reader)
+        await served.server.stop()
+        assert await ending(reader) == b""
+        writer.close()
