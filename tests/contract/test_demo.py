@@ -21,7 +21,7 @@ async def test_demo_ends_by_itself_in_agreement() -> None:
     stdout, stderr = await process.communicate()
     lines = stdout.decode().splitlines()
 
-    assert process.returncode == 0, stderr.decode()
+    assert process.returncode == 0, (stdout.decode()[-200:], stderr.decode())
     assert "authentication is off" in lines[0]
     assert [line.split(":")[0] for line in lines[1:4]] == ["engine-0", "engine-1", "engine-2"]
     assert any("round robin" in line for line in lines[4:])
@@ -39,5 +39,5 @@ async def test_interrupt_ends_with_a_summary() -> None:
     process.send_signal(signal.SIGINT)
     stdout, stderr = await process.communicate()
 
-    assert process.returncode == 0, stderr.decode()
+    assert process.returncode == 0, (stdout.decode()[-200:], stderr.decode())
     assert stdout.decode().splitlines()[-1].startswith("index and engines agree")

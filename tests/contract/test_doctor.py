@@ -131,6 +131,19 @@ async def test_nobody_listens() -> None:
     assert "ET001" not in codes
 
 
+async def test_publisher_that_connects() -> None:
+    """With 0.0.0.0 the publisher of vLLM looks for somebody instead of listening."""
+    async with fake_engine() as engine:
+        port = engine.endpoints[0].rpartition(":")[2]
+    config = (
+        '{"enable_kv_cache_events": true, "publisher": "zmq", "endpoint": "tcp://0.0.0.0:PORT"}'
+    ).replace("PORT", port)
+    async with fake_engine(kv_events_config=config):
+        codes = await examine(engine_endpoint=f"tcp://127.0.0.1:{port}")
+
+    assert "0.0.0.0" in codes["EC003"]
+
+
 @pytest.mark.parametrize(
     "endpoint",
     ["tcp://*:5557", "127.0.0.1:5557", "tcp://127.0.0.1", "tcp://127.0.0.1:0", "ipc:///x"],
