@@ -195,7 +195,7 @@ class OutboxSettings:
         flag="max-pending-keys",
         kind=KnobKind.INTEGER,
         unit="keys",
-        minimum=1,
+        minimum=16_384,
         help="Unsent keys per server; beyond it they are dropped and the live set is sent again.",
     )
     update_blocks_max: int = knob(

@@ -73,6 +73,8 @@ class Lane:
         self.outbox = Outbox(settings, parts.block_tokens)
         self.outbox.needs_live_set = starts_clear
         self.first_change_ns: int | None = None
+        # Half, because changes gather beside the live set, which must not drive them out.
+        self._resync_keys_max = settings.pending_keys_max // 2
         self._resync: Iterator[StoreRun] | None = None
         self._renewal: Iterator[StoreRun] | None = None
         self._stats: StatsReport | None = None
@@ -143,6 +145,7 @@ class Lane:
 
     def prepare_resync(self, keys_max: int) -> Iterator[None]:
         """Queue more of the live set while fewer than *keys_max* keys are pending, in slices."""
+        keys_max = min(keys_max, self._resync_keys_max)
         while self._resync is not None and self.outbox.pending_keys < keys_max:
             run = next(self._resync, None)
             if run is None:

@@ -1,7 +1,6 @@
 """A producer between the sockets of a scripted engine and real servers."""
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -27,6 +26,7 @@ from inferencecache.types import CacheTier, PartitionKey
 TENANT, MODEL, REPLICA, SCHEME = "t1", "m1", "pod-1", "vllm"
 LIMIT_S = 30
 WINDOW_NS = 5 * NS_PER_MS
+QUICK = ClientSettings(reconnect_initial_ns=20 * NS_PER_MS, reconnect_max_ns=100 * NS_PER_MS)
 
 
 class Lines:
@@ -68,19 +68,18 @@ def source(engine: EngineSockets, *, replay: bool = True, **fields: Any) -> Sour
 def producer_settings(
     *sources: SourceSettings,
     servers: str,
-    **delivery: Any,  # noqa: ANN401 - any knob, and the page
+    **delivery: Any,  # noqa: ANN401 - any knob, the page or the client
 ) -> ProducerSettings:
     """Return the settings of a producer with a short window and short pauses."""
     page = delivery.pop("page", None)
+    client = delivery.pop("client", QUICK)
     limits = {"retry_initial_ns": 5 * NS_PER_MS, "retry_max_ns": 20 * NS_PER_MS, "drain_ns": 0}
     return ProducerSettings(
         sources=sources,
         page=page,
         outbox=OutboxSettings(window_ns=WINDOW_NS),
         delivery=DeliverySettings(servers=servers, **{**limits, **delivery}),
-        client=ClientSettings(
-            reconnect_initial_ns=20 * NS_PER_MS, reconnect_max_ns=100 * NS_PER_MS
-        ),
+        client=client,
     )
 
 
@@ -172,9 +171,3 @@ async def server_at(target: str) -> AsyncIterator[Server]:
     settings = throwaway_server_settings(grpc=GrpcSettings(bind_address=target))
     async with running_server(settings, Lines()) as server:
         yield server
-
-
-def with_servers(settings: ProducerSettings, servers: str) -> ProducerSettings:
-    """Return *settings* with other servers."""
-    delivery = dataclasses.replace(settings.delivery, servers=servers)
-    return dataclasses.replace(settings, delivery=delivery)

@@ -1,0 +1,259 @@
+"""A producer on real sockets: servers that refuse, hang, fall silent or answer late."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import grpc
+from engine_payloads import T16, batch, map_clear, map_remove, map_store
+from engine_sockets import engine_sockets
+from followed import LIMIT_S, QUICK, REPLICA, Lines, matched, producer_settings, source
+from scripted_cache_server import Context, ScriptedServer
+from silent_proxy import SilentProxy
+
+from inferencecache.app.producer import Producer, running_producer
+from inferencecache.app.server import running_server
+from inferencecache.clock import NS_PER_MS, NS_PER_S
+from inferencecache.fingerprint import chain
+from inferencecache.settings.throwaway import throwaway_server_settings
+from inferencecache.v1alpha1 import inferencecache_pb2 as pb
+
+P1 = list(range(1, 17))
+P2 = list(range(1, 33))
+B1 = batch(map_store([1], P1))
+B2 = batch(map_store([2], P2[16:], parent=1))
+KEY = chain(P1, 16)[0]
+
+
+class NotingServer(ScriptedServer):
+    """Notes what happens to keys, and can hold back the answers to evictions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[tuple[str, bytes]] = []
+        self.evicting = asyncio.Event()
+        self.may_evict = asyncio.Event()
+        self.may_evict.set()
+        self.on_report = self.note_report
+
+    async def note_report(
+        self, updates: AsyncIterator[pb.CacheStateUpdate], _context: Context
+    ) -> pb.Ack:
+        """Note every stored key."""
+        async for update in updates:
+            self.notes += [("store", key) for p in update.prefixes for key in p.block_hashes]
+        return self.ack
+
+    async def publish(self, event: pb.CacheEvent, context: Context) -> pb.Ack:
+        """Note an eviction when it is answered."""
+        if self.event_status is not None:
+            await context.abort(self.event_status, "scripted")
+        if event.type == pb.CacheEvent.ALL_CLEARED:
+            self.notes.append(("clear", b""))
+            return self.ack
+        self.evicting.set()
+        await self.may_evict.wait()
+        self.notes.append(("evict", event.prefix_hash))
+        return self.ack
+
+
+async def until(producer: Producer, expected: int) -> None:
+    """Wait until the batch before number *expected* was taken in."""
+    async with asyncio.timeout(LIMIT_S):
+        await producer.until(lambda: producer.stats.sources[0].expected == expected)
+
+
+async def drained(producer: Producer) -> None:
+    """Wait until everything is acknowledged."""
+    async with asyncio.timeout(LIMIT_S):
+        await producer.drained()
+
+
+async def test_a_store_never_overtakes_an_eviction_of_its_key() -> None:
+    """Other keys go on while an eviction is under way; the same key waits for its end."""
+    server = NotingServer()
+    await server.start()
+    async with engine_sockets() as engine:
+        settings = producer_settings(source(engine), servers=server.target)
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.publish(B1)
+            await until(producer, 1)
+            await drained(producer)
+            server.may_evict.clear()
+            await engine.publish(batch(map_remove([1])))
+            await server.evicting.wait()
+            await engine.publish(batch(map_store([5], T16)))
+            async with asyncio.timeout(LIMIT_S):
+                await producer.until(lambda: producer.stats.servers[0].delivered_keys == 2)
+            await engine.publish(B1)
+            await until(producer, 4)
+            held_back = server.notes.count(("store", KEY))
+            server.may_evict.set()
+            await drained(producer)
+
+    assert held_back == 1
+    assert [kind for kind, key in server.notes if key in {KEY, b""}] == [
+        "clear",
+        "store",
+        "evict",
+        "store",
+    ]
+    await server.kill()
+
+
+async def test_refused_evictions_and_reports_are_repeated() -> None:
+    """Errors and Acks that are not accepted cost time, not data."""
+    server = NotingServer()
+    await server.start()
+    async with engine_sockets() as engine:
+        settings = producer_settings(source(engine), servers=server.target)
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.publish(B1)
+            await until(producer, 1)
+            await drained(producer)
+            server.event_status = grpc.StatusCode.RESOURCE_EXHAUSTED
+            await engine.publish(batch(map_remove([1])))
+            async with asyncio.timeout(LIMIT_S):
+                await producer.until(lambda: producer.stats.servers[0].failures >= 2)
+            server.event_status = None
+            await drained(producer)
+            server.ack = pb.Ack(accepted=False, reason_code="BUSY")
+            before = producer.stats.servers[0].failures
+            await engine.publish(B1)
+            async with asyncio.timeout(LIMIT_S):
+                await producer.until(lambda: producer.stats.servers[0].failures >= before + 2)
+            server.ack = pb.Ack(accepted=True)
+            await drained(producer)
+
+            assert producer.stats.servers[0].evicted_keys == 1
+            assert server.notes[-1] == ("store", KEY)
+    await server.kill()
+
+
+async def test_a_hanging_server_is_given_the_same_again() -> None:
+    """A report without an Ack in time is repeated on a new stream."""
+    server = NotingServer()
+    await server.start()
+    hangs = asyncio.Event()
+
+    async def hang(updates: AsyncIterator[pb.CacheStateUpdate], context: Context) -> pb.Ack:
+        if not hangs.is_set():
+            hangs.set()
+            await asyncio.Event().wait()
+        return await server.note_report(updates, context)
+
+    server.on_report = hang
+    async with engine_sockets() as engine:
+        client = replace(QUICK, delivery_timeout_ns=100 * NS_PER_MS)
+        settings = producer_settings(source(engine), servers=server.target, client=client)
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.publish(B1)
+            await until(producer, 1)
+            await drained(producer)
+
+            assert server.notes[-1] == ("store", KEY)
+            assert producer.stats.servers[0].failures >= 1
+    await server.kill()
+
+
+async def test_a_server_that_ends_streams_early_does_not_stop_delivery() -> None:
+    """A lost call on a connection that stays is followed by everything once more."""
+    server = NotingServer()
+    await server.start()
+    refusals = [1, 2]
+
+    async def refuse(updates: AsyncIterator[pb.CacheStateUpdate], context: Context) -> pb.Ack:
+        if refusals:
+            refusals.pop()
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "scripted")
+        return await server.note_report(updates, context)
+
+    server.on_report = refuse
+    async with engine_sockets() as engine:
+        settings = producer_settings(source(engine), servers=server.target)
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.publish(B1)
+            await until(producer, 1)
+            await drained(producer)
+
+            assert server.notes[-2:] == [("clear", b""), ("store", KEY)]
+            assert producer.stats.servers[0].resyncs == 3
+    await server.kill()
+
+
+async def test_a_path_that_falls_silent_is_noticed_and_everything_sent_again() -> None:
+    """Pings find the dead path; over the next one the server is told the whole truth."""
+    client = replace(QUICK, keepalive_interval_ns=NS_PER_S, keepalive_timeout_ns=100 * NS_PER_MS)
+    async with (
+        engine_sockets() as engine,
+        running_server(throwaway_server_settings(), Lines()) as server,
+        SilentProxy.before(server.grpc_target) as proxy,
+    ):
+        settings = producer_settings(source(engine), servers=proxy.target, client=client)
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.publish(B1)
+            await engine.publish(batch(map_store([5], T16)))
+            await until(producer, 2)
+            await drained(producer)
+            proxy.fall_silent()
+            await engine.publish(B2)
+            await engine.publish(batch(map_remove([5])))
+            async with asyncio.timeout(LIMIT_S):
+                await producer.until(lambda: not producer.stats.servers[0].is_connected)
+            proxy._is_silent = False
+            await drained(producer)
+
+            assert matched(server, P2, replica_id=REPLICA) == 32
+            assert matched(server, T16) == 0
+
+
+async def test_too_much_that_is_pending_becomes_a_clear_and_what_is_held() -> None:
+    """A burst with more keys than there is room for ends in the truth."""
+    async with (
+        engine_sockets() as engine,
+        running_server(throwaway_server_settings(), Lines()) as server,
+    ):
+        chosen = producer_settings(source(engine), servers=server.grpc_target)
+        chosen = replace(chosen, outbox=replace(chosen.outbox, pending_keys_max=16_384))
+        async with running_producer(chosen, Lines()) as producer:
+            await producer.wait_synced()
+            kept, gone = list(range(32_000)), list(range(100_000, 420_000))
+            await engine.publish(
+                batch(
+                    map_store(list(range(2_000)), kept),
+                    map_store(list(range(100_000, 120_000)), gone),
+                )
+            )
+            await engine.publish(batch(map_remove(list(range(119_999, 99_999, -1)))))
+            await until(producer, 2)
+            await drained(producer)
+
+            assert matched(server, kept) == 32_000
+            assert matched(server, gone) == 0
+            assert server.plane.index.entries == 2_000
+
+
+async def test_a_clear_in_the_engine_wins_over_what_is_under_way() -> None:
+    """Stores and evictions from before the clear leave nothing behind."""
+    async with (
+        engine_sockets() as engine,
+        running_server(throwaway_server_settings(), Lines()) as server,
+    ):
+        chosen = producer_settings(source(engine), servers=server.grpc_target)
+        async with running_producer(chosen, Lines()) as producer:
+            await producer.wait_synced()
+            for _ in range(50):
+                await engine.publish(batch(map_store([1], P1), map_store([5], T16)))
+                await engine.publish(batch(map_remove([1])))
+                await engine.publish(batch(map_clear()))
+            await engine.publish(B1)
+            await until(producer, 151)
+            await drained(producer)
+
+            assert matched(server, P1) == 16
+            assert matched(server, T16) == 0
