@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 
 from inferencecache.app.doctor_findings import Diagnosis, Finding, Status
+from inferencecache.app.doctor_index import held_prompts, judge_index, look_up
 from inferencecache.app.doctor_layout import has_store, shape_of
 from inferencecache.app.doctor_reach import judge_engine_port, judge_ranks, judge_replay_port
 from inferencecache.app.doctor_signals import (
@@ -60,9 +61,14 @@ async def diagnose(settings: DoctorSettings, decode: DecodeSettings) -> Diagnosi
     after = await _page(settings) if heard is not None else None
     if heard is not None:
         findings.append(judge_topic(heard, traffic_between(before, after), settings))
-    findings += _judge_payloads(heard, past, settings, decode)
+    payloads = [*past.payloads, *(heard.payloads if heard is not None else ())]
+    findings += _judge_payloads(payloads, settings, decode, has_topic=past.has_topic)
     findings += replay
     findings.append(no_page() if before is None else judge_page(before, settings))
+    if settings.server:
+        prompts = held_prompts(payloads, decode, settings.block_size_tokens)
+        looked = await look_up(prompts, settings) if prompts else None
+        findings.append(judge_index(looked, settings))
     return Diagnosis(findings=findings)
 
 
@@ -103,13 +109,12 @@ async def _replay(settings: DoctorSettings) -> tuple[Past, list[Finding]]:
 
 
 def _judge_payloads(
-    heard: Heard | None, past: Past, settings: DoctorSettings, decode: DecodeSettings
+    payloads: Sequence[bytes], settings: DoctorSettings, decode: DecodeSettings, *, has_topic: bool
 ) -> list[Finding]:
     """Return what live and replayed payloads say together."""
-    payloads = [*(heard.payloads if heard is not None else ()), *past.payloads]
     if not payloads:
         return []
-    shape = shape_of(payloads, decode, has_topic=past.has_topic)
+    shape = shape_of(payloads, decode, has_topic=has_topic)
     return [
         *judge_layout(shape, settings),
         *judge_block_size(shape, settings),

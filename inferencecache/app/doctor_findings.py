@@ -96,6 +96,12 @@ CODES: Final[dict[str, tuple[Status, str]]] = {
     "EM003": (Status.FAIL, "EngineMetrics"),
     "EM004": (Status.WARN, "EngineMetrics"),
     "EM005": (Status.INFO, "EngineMetrics"),
+    "EX001": (Status.OK, "EngineInIndex"),
+    "EX002": (Status.FAIL, "EngineInIndex"),
+    "EX003": (Status.FAIL, "EngineInIndex"),
+    "EX004": (Status.FAIL, "EngineInIndex"),
+    "EX005": (Status.INFO, "EngineInIndex"),
+    "EX006": (Status.WARN, "EngineInIndex"),
 }
 """Every code with its status and check, each in one place."""
 

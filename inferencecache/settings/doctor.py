@@ -43,6 +43,25 @@ class DoctorSettings:
         kind=KnobKind.TEXT,
         help="Engine domain in the index; sglang also selects SGLang's metric names.",
     )
+    server: str = knob(
+        "",
+        flag="server",
+        kind=KnobKind.TEXT,
+        help="HOST:PORT of a server's gRPC: look up there what the engine holds, as a gateway "
+        "would; empty skips the check.",
+    )
+    tenant_id: str = knob(
+        "",
+        flag="tenant-id",
+        kind=KnobKind.TEXT,
+        help="Tenant of that lookup.",
+    )
+    model_id: str = knob(
+        "",
+        flag="model-id",
+        kind=KnobKind.TEXT,
+        help="Model of that lookup.",
+    )
     block_size_tokens: int = knob(
         16,
         flag="block-size",

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 from fake_engines import fake_engine
+from followed import MODEL, TENANT
+from served_engines import producing
 
 from inferencecache.app.doctor import diagnose
 from inferencecache.app.doctor_findings import CODES, Diagnosis
@@ -102,7 +104,6 @@ async def test_healthy_engine(layout: str) -> None:
 @asynccontextmanager
 async def talker(greeting: bytes, *, closes: bool) -> AsyncIterator[str]:
     """Run a TCP server that is no ZMQ socket."""
-
     writers: list[asyncio.StreamWriter] = []
 
     async def talk(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,7 +142,7 @@ async def test_publisher_that_connects() -> None:
     async with fake_engine(kv_events_config=config):
         codes = await examine(engine_endpoint=f"tcp://127.0.0.1:{port}")
 
-    assert "0.0.0.0" in codes["EC003"]
+    assert "the publisher connects" in codes["EC003"]
 
 
 @pytest.mark.parametrize(
@@ -307,6 +308,37 @@ async def test_metrics_pages() -> None:
         assert "EM003" in await examine(engine, metrics_url=base + "/healthz")
         assert "EM002" in await examine(engine, metrics_url="http://127.0.0.1:1/metrics")
         assert "EM005" in await examine(engine, metrics_url="")
+
+
+@pytest.mark.parametrize(
+    ("index_size", "names", "code"),
+    [
+        (16, {}, "EX001"),
+        (32, {}, "EX002"),
+        (16, {"model_id": "other"}, "EX003"),
+        (16, {"server": "127.0.0.1:1"}, "EX004"),
+        (32, {"block_size_tokens": 48}, "EX006"),
+    ],
+)
+async def test_server_is_asked_like_a_gateway_does(
+    index_size: int, names: dict[str, object], code: str
+) -> None:
+    """Names, block sizes and what the server holds are all seen from outside."""
+    async with fake_engine() as engine, producing(engine, server_block_size=index_size) as rig:
+        await play(engine, "[{do: serve, count: 96}]")
+        await rig.settled()
+        asked = {"server": rig.server.grpc_target, "tenant_id": TENANT, "model_id": MODEL, **names}
+        wait = {} if code == "EX001" else {"timeout_ns": QUICK}
+
+        assert code in await examine(engine, **asked, **wait)
+
+
+async def test_server_without_a_prompt_to_ask_about() -> None:
+    """What the engine has dropped is not looked for."""
+    async with fake_engine() as engine:
+        await play(engine, "[{do: serve, count: 96}, {do: evict, blocks: 6}]")
+
+        assert "EX005" in await examine(engine, server="127.0.0.1:1")
 
 
 async def test_an_engine_must_be_named() -> None:

@@ -10,6 +10,7 @@ from inferencecache.app.fake_engine import FakeEngine
 from inferencecache.app.producer import Producer, running_producer
 from inferencecache.app.server import Server, running_server
 from inferencecache.clock import NS_PER_MS
+from inferencecache.settings.lookup import LookupSettings
 from inferencecache.settings.producer import MapperSettings, SequenceSettings
 from inferencecache.settings.subscribe import EngineSettings, SourceSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
@@ -76,9 +77,12 @@ class EngineRig:
 
 
 @asynccontextmanager
-async def producing(engine: FakeEngine, **mapper: object) -> AsyncIterator[EngineRig]:
+async def producing(
+    engine: FakeEngine, *, server_block_size: int = 16, **mapper: object
+) -> AsyncIterator[EngineRig]:
     """Run producer and server behind *engine*; it is subscribed to when the block begins."""
-    async with running_server(throwaway_server_settings(), Lines()) as server:
+    lookup = LookupSettings(block_size_tokens=server_block_size)
+    async with running_server(throwaway_server_settings(lookup=lookup), Lines()) as server:
         settings = producer_settings(_source(engine, **mapper), servers=server.grpc_target)
         async with running_producer(settings, Lines()) as producer, asyncio.timeout(LIMIT_S):
             await engine.wait_subscribed()
