@@ -55,7 +55,7 @@ def as_markdown(results: Results, machine: Mapping[str, str], command: str, slow
         "This page is written by the command below; numbers are never edited by hand.",
         "`benchmarks/README.md` says what each workload is and how it is timed.",
         "",
-        "Verdicts compare what was measured here with the target as it stands. The targets were set",
+        "Verdicts compare what was measured here with the target as it stands. Targets were set",
         f"on a machine {slowness:.1f} times as fast by the yardstick below; one column says what",
         "the measurement comes to at that speed. Ratios and bytes need no scaling.",
         "",
