@@ -1,19 +1,23 @@
 """The client without a server: same queries, same results, a function call in between.
 
+Queries and reports pass through the wire's messages, so that what fits them and what is made of it
+is decided in one place.
+
 The plane is made for one event loop or one thread, so these objects belong to the thread that
 owns it.
 """
 
 from collections.abc import Container, Iterable
 
-from inferencecache.client.local_plane import index_event, local_plane, state_update
+from inferencecache.client.local_plane import local_plane
 from inferencecache.client.lookup_core import LookupCore
 from inferencecache.client.notices import Metrics, NoMetrics, OnWarning, log_warning
 from inferencecache.client.result import LookupResult
 from inferencecache.clock import NS_PER_S
-from inferencecache.errors import InvalidRequestError
-from inferencecache.service import CachePlane, RouteAnswer, RouteRequest
+from inferencecache.service import CachePlane, RouteAnswer
 from inferencecache.settings.client import ClientSettings
+from inferencecache.transport import convert
+from inferencecache.transport.client_codec import encode_removal, encode_update
 from inferencecache.transport.client_values import (
     CacheUpdate,
     FailOpenCause,
@@ -25,6 +29,8 @@ from inferencecache.transport.client_values import (
     ReplicaHint,
     ReplicaRef,
 )
+from inferencecache.transport.lookup_client import encoded
+from inferencecache.transport.read_lookup import read_route_request
 from inferencecache.types import CacheTier
 
 _WIRE_TIERS = frozenset({CacheTier.T1, CacheTier.T2, CacheTier.T3})
@@ -92,13 +98,14 @@ class InProcessClient:
         return InProcessReporter(self.plane)
 
     def _ask(self, query: LookupQuery, started_ns: int, timeout_s: float) -> LookupOutcome:
-        if timeout_s <= 0:
-            return LookupFailure(FailOpenCause.DEADLINE, "the deadline had passed before the call")
+        data = encoded(query, timeout_s)
+        if isinstance(data, LookupFailure):
+            return data
+        request = read_route_request(data)
+        if request is None:
+            return LookupFailure(FailOpenCause.INVALID_QUERY, "the query does not parse")
         deadline_ns = started_ns + round(timeout_s * NS_PER_S)
-        try:
-            return _answer(self.plane.lookup_route(_request(query), deadline_ns))
-        except InvalidRequestError as error:
-            return LookupFailure(FailOpenCause.INVALID_QUERY, str(error))
+        return _answer(self.plane.lookup_route(request, deadline_ns))
 
 
 class InProcessReporter:
@@ -112,8 +119,14 @@ class InProcessReporter:
         self._plane = plane
 
     def report(self, update: CacheUpdate) -> None:
-        """Apply *update*."""
-        self._plane.report(state_update(update))
+        """Apply *update*.
+
+        Raises:
+            InvalidRequestError: *update* does not fit the wire.
+        """
+        state = convert.state_update(encode_update(update).SerializeToString())
+        if state is not None:
+            self._plane.report(state)
 
     def evict(
         self,
@@ -123,33 +136,29 @@ class InProcessReporter:
         adapter_id: str = "",
         timestamp_ns: int = 0,
     ) -> None:
-        """Remove blocks that *replica* dropped; arguments as for :meth:`Reporter.evict`."""
+        """Remove blocks that *replica* dropped; arguments as for :meth:`Reporter.evict`.
+
+        Raises:
+            InvalidRequestError: A value does not fit the wire.
+        """
         for prefix_hash in prefix_hashes:
-            removal = Removal(replica, prefix_hash, adapter_id, timestamp_ns)
-            self._plane.publish(index_event(removal))
+            self._remove(Removal(replica, prefix_hash, adapter_id, timestamp_ns))
 
     def clear(self, replica: ReplicaRef, *, timestamp_ns: int = 0) -> None:
-        """Remove everything of *replica* in its tenant and model."""
-        self._plane.publish(index_event(Removal(replica, None, "", timestamp_ns)))
+        """Remove everything of *replica* in its tenant and model.
+
+        Raises:
+            InvalidRequestError: A value does not fit the wire.
+        """
+        self._remove(Removal(replica, None, "", timestamp_ns))
 
     def flush(self) -> None:
         """Return at once: nothing is ever under way."""
 
-
-def _request(query: LookupQuery) -> RouteRequest:
-    return RouteRequest(
-        model_id=query.model_id,
-        tenant_id=query.tenant_id,
-        hash_scheme=query.hash_scheme,
-        adapter_id=query.adapter_id,
-        prefix_hash=query.prefix_hash,
-        prefix_token_count=query.prefix_token_count,
-        block_hashes=list(query.block_hashes),
-        block_token_counts=list(query.block_token_counts),
-        token_ids=query.token_ids,
-        prompt_text=query.prompt_text,
-        ttft_ms=query.ttft_ms,
-    )
+    def _remove(self, removal: Removal) -> None:
+        event = convert.index_event(encode_removal(removal))
+        if event is not None:
+            self._plane.publish(event)
 
 
 def _answer(answer: RouteAnswer) -> LookupAnswer:

@@ -1,16 +1,15 @@
-"""Build a cache plane inside the caller's process, and feed it what the wire would."""
+"""Build a cache plane inside the caller's process."""
 
 from dataclasses import dataclass, field
 
 from inferencecache.clock import Clock
-from inferencecache.index import EventType, IndexEvent, PrefixIndex, StateUpdate
+from inferencecache.index import PrefixIndex
 from inferencecache.policy import PolicyStore
 from inferencecache.service import CachePlane, PlaneParts
 from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.lookup import LookupSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.ranking import RankingSettings
-from inferencecache.transport.client_values import CacheUpdate, HeldPrefix, Removal
 from inferencecache.transport.system_clock import SystemClock
 
 
@@ -41,48 +40,4 @@ def local_plane(settings: LocalSettings | None = None, clock: Clock | None = Non
             lookup=settings.lookup,
             ranking=settings.ranking,
         )
-    )
-
-
-def state_update(update: CacheUpdate) -> StateUpdate:
-    """Return what the index makes of *update*."""
-    state = StateUpdate(
-        tenant_id=update.replica.tenant_id,
-        model_id=update.replica.model_id,
-        replica_id=update.replica.replica_id,
-        hash_scheme=update.hash_scheme,
-        timestamp_ns=update.timestamp_ns,
-        adapter_id=update.adapter_id,
-    )
-    state.stats = update.stats
-    for prefix in update.prefixes:
-        _add(state, prefix)
-    return state
-
-
-def _add(state: StateUpdate, prefix: HeldPrefix) -> None:
-    if not prefix.block_hashes and not prefix.block_token_counts:
-        state.add_prefix(prefix.prefix_hash, prefix.token_count, prefix.tier, prefix.adapter_id)
-        return
-    state.add_chain(
-        list(prefix.block_hashes),
-        list(prefix.block_token_counts),
-        tier=prefix.tier,
-        adapter_id=prefix.adapter_id,
-        prefix_hash=prefix.prefix_hash,
-        token_count=prefix.token_count,
-    )
-
-
-def index_event(removal: Removal) -> IndexEvent:
-    """Return what the index makes of *removal*."""
-    cleared = removal.prefix_hash is None
-    return IndexEvent(
-        type=EventType.ALL_CLEARED if cleared else EventType.PREFIX_EVICTED,
-        tenant_id=removal.replica.tenant_id,
-        model_id=removal.replica.model_id,
-        replica_id=removal.replica.replica_id,
-        prefix_hash=removal.prefix_hash or b"",
-        timestamp_ns=removal.timestamp_ns,
-        adapter_id=removal.adapter_id,
     )

@@ -30,6 +30,7 @@ class FailOpen(StrEnum):
     TOO_MANY_TOKENS = "too_many_tokens"
     SHORTER_THAN_BLOCK = "shorter_than_block"
     PROMPT_TOO_LONG = "prompt_too_long"
+    PROMPT_NOT_UNICODE = "prompt_not_unicode"
     TOKENIZER_ABSENT = "tokenizer_absent"
     TOKENIZER_BUSY = "tokenizer_busy"
     TOKENIZER_FAILED = "tokenizer_failed"
@@ -76,6 +77,17 @@ def chain_fault(
     if block_token_counts.count(first) != len(block_token_counts):
         first = min(block_token_counts)
     return FailOpen.CHAIN_COUNT_NEGATIVE if first < 0 else None
+
+
+def _prompt_fault(text: str, bytes_max: int) -> FailOpen | None:
+    """Return what is wrong with a prompt, or None; half a surrogate pair has no bytes."""
+    if len(text) > bytes_max:
+        return FailOpen.PROMPT_TOO_LONG
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return FailOpen.PROMPT_NOT_UNICODE
+    return FailOpen.PROMPT_TOO_LONG if size > bytes_max else None
 
 
 def has_valid_chain(request: RouteRequest) -> bool:
@@ -184,8 +196,9 @@ class InputResolver:
     def _start(self, request: RouteRequest) -> Tokenization | FailOpen:
         text = request.prompt_text
         limit = self._settings.prompt_text_bytes_max
-        if len(text) > limit or len(text.encode()) > limit:
-            return FailOpen.PROMPT_TOO_LONG
+        fault = _prompt_fault(text, limit)
+        if fault is not None:
+            return fault
         if self._tokenizer is None:
             return FailOpen.TOKENIZER_ABSENT
         if self._slots.is_full():

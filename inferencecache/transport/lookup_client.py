@@ -1,6 +1,7 @@
 """One LookupRoute call, blocking or awaited, whose every failure is a value."""
 
 import asyncio
+import math
 from typing import Final
 
 import grpc
@@ -24,6 +25,9 @@ _CAUSES: Final = {
     grpc.StatusCode.RESOURCE_EXHAUSTED: FailOpenCause.TOO_LARGE,
 }
 
+_TIMEOUT_S_MAX: Final = 1e9
+"""Thirty years; gRPC ends a call with a much later deadline at once."""
+
 _CLOSED: Final = LookupFailure(FailOpenCause.CLOSED, "the client is closed")
 
 
@@ -42,7 +46,7 @@ class LookupCaller:
             query: What to ask.
             timeout_s: Seconds to wait; 0 or less fails without a call.
         """
-        data = _encoded(query, timeout_s)
+        data = encoded(query, timeout_s)
         if isinstance(data, LookupFailure):
             return data
         try:
@@ -67,7 +71,7 @@ class AsyncLookupCaller:
         Raises:
             asyncio.CancelledError: The calling task was cancelled.
         """
-        data = _encoded(query, timeout_s)
+        data = encoded(query, timeout_s)
         if isinstance(data, LookupFailure):
             return data
         try:
@@ -82,9 +86,17 @@ class AsyncLookupCaller:
             return _CLOSED
 
 
-def _encoded(query: LookupQuery, timeout_s: float) -> bytes | LookupFailure:
+def encoded(query: LookupQuery, timeout_s: float) -> bytes | LookupFailure:
+    """Return the bytes that ask *query*, or why it cannot be asked; the rule of every client.
+
+    Args:
+        query: What to ask.
+        timeout_s: Seconds to wait.
+    """
     if timeout_s <= 0:
         return LookupFailure(FailOpenCause.DEADLINE, "the deadline had passed before the call")
+    if math.isnan(timeout_s) or timeout_s > _TIMEOUT_S_MAX:
+        return LookupFailure(FailOpenCause.INVALID_QUERY, f"{timeout_s} s is no deadline")
     try:
         return encode_query(query)
     except (TypeError, ValueError) as error:

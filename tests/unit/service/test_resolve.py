@@ -2,8 +2,10 @@
 
 import pytest
 
+from inferencecache.clock import ManualClock
 from inferencecache.service.resolve import (
     FailOpen,
+    InputResolver,
     ResolvedInput,
     chain_fault,
     effective_tokens,
@@ -11,6 +13,7 @@ from inferencecache.service.resolve import (
     will_tokenize,
 )
 from inferencecache.service.route_request import RouteRequest
+from inferencecache.settings.lookup import LookupSettings
 from inferencecache.types import INT32_MAX
 
 
@@ -68,3 +71,13 @@ def test_prompt_counts_only_without_anything_better(
 ) -> None:
     """The prompt text is the last resort."""
     assert will_tokenize(request_, chain_enabled=chain_enabled) is expected
+
+
+@pytest.mark.parametrize("text", ["\ud800", "hello \udfff", "x" * 900 + "\udc00"])
+def test_half_a_surrogate_pair_is_no_prompt(text: str) -> None:
+    """Text that has no bytes fails open; a gateway in this process may hold such a string."""
+    resolver = InputResolver(LookupSettings(), ManualClock())
+    steps = resolver.derive_steps(RouteRequest(prompt_text=text), None, chain_enabled=True)
+    with pytest.raises(StopIteration) as finished:
+        next(steps)
+    assert finished.value.value.fail_open is FailOpen.PROMPT_NOT_UNICODE
