@@ -1,13 +1,14 @@
 """The InferenceCache service: one thin method per RPC, named after it in snake case."""
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import grpc
 
 from inferencecache.clock import NS_PER_S
-from inferencecache.service import CachePlane, RouteRequest
+from inferencecache.index import StateUpdate
+from inferencecache.service import CachePlane, RouteAnswer, RouteRequest
 from inferencecache.service.access import Access
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
 from inferencecache.transport.convert import (
@@ -82,14 +83,14 @@ class CacheHandler:
         if request is None:
             self._observer.message_unparsable("LookupRoute")
             return self._no_hint("")
+        answer = await self._decide(request, context)
+        if answer is None:
+            return self._no_hint(request.model_id)
         try:
-            if not self._guard.allows("LookupRoute", context, Access.READ, request.tenant_id):
-                return self._no_hint(request.model_id)
-            return await self._look_up(request, context)
+            return self._write(answer)
         except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
-            failure = error
-        self._failures.failed("LookupRoute", failure)
-        return self._no_hint(request.model_id)
+            self._failures.failed("LookupRoute", error)
+        return pb.LookupRouteResponse(reason_code=ReasonCode.NO_HINT)  # counted when decided
 
     async def report_cache_state(
         self, request_iterator: AsyncIterable[WireUpdate | None], context: Context
@@ -150,20 +151,31 @@ class CacheHandler:
         """Wait until every update that has begun is applied."""
         await self._completer.finish()
 
-    async def _look_up(self, request: RouteRequest, context: Context) -> pb.LookupRouteResponse:
-        # Most requests carry their hashes: they are answered without a step on the loop.
-        deadline_ns = self._deadline(context)
-        answer = self._plane.answer_sent(request, deadline_ns)
-        if answer is None:
-            answer = await drive_lookup(self._plane.lookup_route_steps(request, deadline_ns))
-        return self._write(answer)
+    async def _decide(self, request: RouteRequest, context: Context) -> RouteAnswer | None:
+        """Return the plane's answer, which it has counted, or None where there is none."""
+        try:
+            if not self._guard.allows("LookupRoute", context, Access.READ, request.tenant_id):
+                return None
+            # Most requests carry their hashes: they are answered without a step on the loop.
+            deadline_ns = self._deadline(context)
+            answer = self._plane.answer_sent(request, deadline_ns)
+            if answer is None:
+                answer = await drive_lookup(self._plane.lookup_route_steps(request, deadline_ns))
+        except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
+            self._failures.failed("LookupRoute", error)
+            return None
+        return answer
 
     async def _apply(self, message: WireUpdate) -> None:
         update = await drive(update_steps(message, self._slice_entries))
         if update is None:
             self._observer.message_unparsable("ReportCacheState")
             return
-        await self._completer.run(self._plane.report_slices(update))
+        await self._completer.run(self._applied(update))
+
+    def _applied(self, update: StateUpdate) -> Iterator[None]:
+        """Apply *update* in slices and count it at the end, whoever still waits for it."""
+        yield from self._plane.report_slices(update)
         lag_ns = self._plane.clock.now_ns() - update.timestamp_ns if update.timestamp_ns else None
         self._observer.update_received(update.entries, lag_ns)
 
