@@ -1,7 +1,7 @@
 """One producer: engines in, servers out, from start to stop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -22,6 +22,7 @@ from inferencecache.transport.producer_http import ProducerPages, ProducerView
 from inferencecache.transport.producer_metrics import MetricsPage
 from inferencecache.transport.structured_log import EventLog, StructuredLog
 from inferencecache.transport.system_clock import SystemClock
+from inferencecache.types import CacheTier
 
 _UPKEEP_NS: Final = NS_PER_S
 _RECLAIMED_PER_SLICE: Final = 8_192
@@ -81,6 +82,13 @@ class Producer:
         if address is None:
             return ""
         return f"http://{BindAddress(host=address.host or '127.0.0.1', port=address.port)}"
+
+    def held_keys(self) -> Iterator[tuple[str, str, int, CacheTier]]:
+        """Yield replica, adapter, key and tier of everything held; for people, in no order."""
+        for engine in self._engines:
+            for replica_id, mapper in engine.feed.router.replicas():
+                for (adapter_id, key), tier in mapper.held_keys().items():
+                    yield replica_id, adapter_id, key, tier
 
     async def wait_synced(self) -> None:
         """Wait until :attr:`is_synced`; for ever if an engine never comes."""

@@ -3,13 +3,14 @@
 import asyncio
 import signal
 import sys
+from typing import Literal
 
 import uvloop
 
 from inferencecache.app.collector import calm_collector
 from inferencecache.app.producer import Producer
 from inferencecache.settings.logs import LogSettings
-from inferencecache.settings.subscribe import ProducerSettings
+from inferencecache.settings.subscribe import OnceSettings, ProducerSettings
 from inferencecache.transport.listen import ListenError
 from inferencecache.transport.structured_log import StructuredLog, configure_log
 
@@ -19,8 +20,8 @@ FAILED = 1
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-def run_producer(settings: ProducerSettings, logs: LogSettings) -> int:
-    """Follow engines until SIGTERM or SIGINT.
+def run_producer(settings: ProducerSettings, once: OnceSettings, logs: LogSettings) -> int:
+    """Follow engines until SIGTERM or SIGINT, or until they have been followed once.
 
     Returns:
         0 after an orderly end, 1 if the listener could not be bound or the producer broke.
@@ -30,10 +31,14 @@ def run_producer(settings: ProducerSettings, logs: LogSettings) -> int:
     """
     configure_log(logs, sys.stderr)
     producer = Producer(settings, StructuredLog())
-    return uvloop.run(_follow(producer))
+    code = uvloop.run(_follow(producer, is_once=once.is_once))
+    if once.dump:
+        for replica_id, adapter_id, key, tier in sorted(producer.held_keys()):
+            sys.stdout.write(f"{replica_id}\t{adapter_id}\t{key:016x}\t{tier.name}\n")
+    return code
 
 
-async def _follow(producer: Producer) -> int:
+async def _follow(producer: Producer, *, is_once: bool) -> int:
     log = StructuredLog()
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -46,16 +51,25 @@ async def _follow(producer: Producer) -> int:
         return FAILED
     calm_collector()
     broken = asyncio.create_task(producer.wait_broken())
-    stopping = asyncio.create_task(asked_to_stop.wait())
-    await asyncio.wait((broken, stopping), return_when=asyncio.FIRST_COMPLETED)
+    ends = [asyncio.create_task(asked_to_stop.wait())]
+    if is_once:
+        ends.append(asyncio.create_task(_done_once(producer)))
+    await asyncio.wait((broken, *ends), return_when=asyncio.FIRST_COMPLETED)
     code = STOPPED
-    if not stopping.done():
+    if broken.done():
         code = FAILED
         _log_failure(log, broken)
-    stopping.cancel()
+    for end in ends:
+        end.cancel()
     await producer.stop()
-    await asyncio.gather(broken, stopping, return_exceptions=True)
+    await asyncio.gather(broken, *ends, return_exceptions=True)
     return code
+
+
+async def _done_once(producer: Producer) -> Literal[True]:
+    await producer.wait_synced()
+    await producer.drained()
+    return True
 
 
 def _log_refusal(log: StructuredLog, error: ListenError) -> None:

@@ -75,4 +75,4 @@ def subscribe(sources: Path | None, settings: SubscribeSettings) -> None:
 
     engine = settings.source()
     found = (engine,) if sources is None else read_sources(sources, engine)
-    raise typer.Exit(run_producer(settings.producer(found), settings.logs))
+    raise typer.Exit(run_producer(settings.producer(found), settings.once, settings.logs))

@@ -141,6 +141,25 @@ class ProducerPageSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OnceSettings:
+    """For a look at an engine instead of a life beside it."""
+
+    is_once: bool = knob(
+        False,  # noqa: FBT003 - a default, not a call by position
+        flag="once",
+        kind=KnobKind.BOOLEAN,
+        help="End as soon as every engine's past is taken in and every server knows it.",
+    )
+    dump: bool = knob(
+        False,  # noqa: FBT003 - a default, not a call by position
+        flag="dump",
+        kind=KnobKind.BOOLEAN,
+        help="At the end, write what is held to standard output, one key a line: replica, "
+        "adapter, key in hexadecimal, tier.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
     """What one producer can be told.
 
@@ -171,6 +190,7 @@ class SubscribeSettings:
     outbox: OutboxSettings = field(default_factory=OutboxSettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
     page: ProducerPageSettings = field(default_factory=ProducerPageSettings)
+    once: OnceSettings = field(default_factory=OnceSettings)
     logs: LogSettings = field(default_factory=LogSettings)
 
     def source(self) -> SourceSettings:

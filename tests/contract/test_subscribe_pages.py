@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import aiohttp
-from engine_payloads import T16, batch, map_store
+from engine_payloads import T16, T16_KEY, batch, map_store
 from engine_sockets import engine_sockets
 from followed import LIMIT_S, MODEL, REPLICA, TENANT, Lines, matched, producer_settings, source
 
@@ -102,6 +102,29 @@ async def test_the_command_follows_engines_from_a_list(tmp_path: Path) -> None:
         assert "engine_disconnected" not in events
         assert matched(server, T16) == 16
         assert str(T16[0]) not in log.decode()
+
+
+async def test_once_ends_by_itself_and_dumps_what_is_held() -> None:
+    """``--once --dump`` takes in the past, tells the server and writes one line per key."""
+    async with (
+        engine_sockets() as engine,
+        running_server(throwaway_server_settings(), Lines()) as server,
+    ):
+        await engine.publish(batch(map_store([1], T16)))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "inferencecache", "subscribe", "--once", "--dump"),
+            *("--engine-endpoint", engine.endpoint, "--replay-endpoint", engine.replay_endpoint),
+            *("--replica-id", REPLICA, "--model-id", MODEL, "--tenant-id", TENANT),
+            *("--server", server.grpc_target, "--metrics-listen", "127.0.0.1:0"),
+            *("--engine-metrics-url", ""),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        output, _ = await process.communicate()
+
+        assert process.returncode == 0
+        assert output.decode() == f"{REPLICA}\t\t{T16_KEY:016x}\tT1\n"
+        assert matched(server, T16) == 16
 
 
 async def test_the_command_refuses_what_makes_no_sense() -> None:
