@@ -1,6 +1,7 @@
 """Count lookups: the one place in the metrics that every request pays for."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from inferencecache.transport.metric_catalog import LOOKUP_CALLS, LOOKUP_LATENCY
 from inferencecache.transport.metric_cells import Durations, Family, LabelValues, Spread
@@ -48,6 +49,12 @@ class LookupMetrics:
             series = self._series_of(model_id)
         series.calls[reason_code, hint_used] += 1
         series.durations.observe(duration_ns)
+
+    def forget(self, labels: Iterable[str]) -> None:
+        """Drop the series of models that have no label of their own any more."""
+        for label in labels:
+            self._by_label.pop(label, None)
+            self._by_model.pop(label, None)
 
     def families(self) -> list[Family]:
         """Return a copy of the numbers."""

@@ -35,6 +35,8 @@ class ServerMetrics:
 
     def __init__(self, settings: MetricsSettings, index: IndexView) -> None:
         labels = BoundedLabels(settings.labels_max, lambda model: model in index.prefixes_by_model)
+        self._model_labels = labels
+        self._view = index
         self.lookups = LookupMetrics(labels)
         self._index = IndexMetrics(index, labels, settings.labels_max)
         self._gauges: dict[catalog.MetricSpec, float] = {
@@ -110,6 +112,7 @@ class ServerMetrics:
 
     def families(self) -> list[Family]:
         """Return a copy of all the server's own numbers; cheap, for the event loop."""
+        self.lookups.forget(self._model_labels.make_room(self._view.prefixes_by_model))
         return [
             *(Family(spec, {(): value}) for spec, value in self._gauges.items()),
             *self.lookups.families(),

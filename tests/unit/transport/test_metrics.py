@@ -29,12 +29,18 @@ class Bench:
 
     def report(self, model_id: str, hashes: list[bytes], *, tenant_id: str = "t1") -> None:
         """Report single entries of one replica."""
+        self.report_at(model_id, hashes, NOW_NS, tenant_id=tenant_id)
+
+    def report_at(
+        self, model_id: str, hashes: list[bytes], now_ns: int, *, tenant_id: str = "t1"
+    ) -> None:
+        """Report at another time."""
         update = StateUpdate(
             tenant_id=tenant_id, model_id=model_id, replica_id="a", hash_scheme="vllm"
         )
         for prefix_hash in hashes:
             update.add_prefix(prefix_hash, 64)
-        self.index.report(update, NOW_NS)
+        self.index.report(update, now_ns)
 
     async def page(self) -> dict[tuple[str, tuple[str, ...]], float]:
         """Return the samples by name and label values, in the order of the label names."""
@@ -197,7 +203,7 @@ def test_every_duration_lands_in_exactly_one_bucket(bounds: tuple[float, ...]) -
     assert spread.sum_ns == sum(tenths * SECOND_NS // 10 for tenths in range(40))
 
 
-def test_a_label_never_changes_once_given() -> None:
+def test_a_label_stays_while_nobody_else_needs_it() -> None:
     """Counters of a series must not stop because its model left the index."""
     known = {"a"}
     labels = BoundedLabels(1, known.__contains__)
@@ -205,6 +211,58 @@ def test_a_label_never_changes_once_given() -> None:
     known.clear()
     assert labels.label_of("a") == "a"
     assert labels.label_of("b") == OTHER
+
+
+def test_room_is_made_for_those_that_wait_and_no_more() -> None:
+    """The drained lose their labels, the second time they are found so, as far as wanted."""
+    numbers = {"a": 1, "b": 1, "c": 1}
+    labels = BoundedLabels(3, numbers.__contains__)
+    assert labels.fold(numbers) == numbers
+
+    numbers |= {"a": 0, "b": 0, "d": 5}
+    assert labels.make_room(numbers) == set()
+    assert labels.make_room(numbers) == {"a"}
+    assert labels.fold(numbers) == {OTHER: 0, "b": 0, "c": 1, "d": 5}
+    assert labels.make_room(numbers) == set()
+
+    numbers |= {"b": 3, "e": 1}
+    assert labels.make_room(numbers) == set()
+    assert labels.fold(numbers) == {OTHER: 1, "b": 3, "c": 1, "d": 5}
+    del numbers["c"]
+    assert [labels.make_room(numbers) for _ in range(2)] == [set(), {"c"}]
+    assert labels.label_of("e") == "e"
+    assert labels.label_of("a") == OTHER
+
+
+async def test_models_that_come_later_get_the_labels_of_those_gone() -> None:
+    """A fleet that changes its models sees today's, and the page never grows beyond its bound."""
+    bench = Bench(labels_max=3)
+    now_ns = NOW_NS
+    for generation in range(5):
+        models = [f"g{generation}-{number}" for number in range(3)]
+        for model_id in models:
+            bench.report_at(model_id, [b"1"], now_ns)
+            look_up(bench, model_id)
+        await bench.page()
+        for model_id in models:
+            look_up(bench, model_id)
+        page = await bench.page()
+        entries = {
+            label[0]: value
+            for (name, label), value in page.items()
+            if name == "inferencecache_index_entries"
+        }
+        counts = {
+            label[0]: value
+            for (name, label), value in page.items()
+            if name == "inferencecache_lookup_route_latency_seconds_count"
+        }
+        assert {model_id: entries.get(model_id) for model_id in models} == dict.fromkeys(models, 1)
+        assert len(entries) <= 4
+        assert set(models) <= set(counts) <= {*models, OTHER}
+        now_ns += 31 * MINUTE_NS
+        bench.index.sweep(now_ns)
+        await bench.page()
 
 
 def test_histograms_have_rising_bounds() -> None:
