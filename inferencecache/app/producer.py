@@ -18,6 +18,7 @@ from inferencecache.errors import ConfigError
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.subscribe import ProducerSettings
 from inferencecache.transport.delivery import LinkParts, ServerLink
+from inferencecache.transport.delivery_tls import server_credentials
 from inferencecache.transport.producer_http import ProducerPages, ProducerView
 from inferencecache.transport.producer_metrics import MetricsPage
 from inferencecache.transport.structured_log import EventLog, StructuredLog
@@ -45,6 +46,7 @@ class Producer:
     ) -> None:
         _check(settings)
         self._settings = settings
+        self._credentials = server_credentials(settings.tls)
         self._log = log or StructuredLog()
         self._clock = clock or SystemClock()
         self._watched = Watched()
@@ -178,6 +180,7 @@ class Producer:
                 delivery=settings.delivery,
                 outbox=settings.outbox,
                 client=settings.client,
+                credentials=self._credentials,
                 clock=self._clock,
                 log=self._log,
                 changed=self._watched.changed,

@@ -85,3 +85,27 @@ class DeliverySettings:
     def targets(self) -> tuple[str, ...]:
         """Return the servers, each once, in order."""
         return tuple(dict.fromkeys(filter(None, map(str.strip, self.servers.split(",")))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTlsSettings:
+    """How the producer checks servers, and what it shows them; read once, at the start."""
+
+    ca_file: str = knob(
+        "",
+        flag="server-ca-file",
+        kind=KnobKind.TEXT,
+        help="Certificate authorities (PEM) of the servers; without it connections are plaintext.",
+    )
+    cert_file: str = knob(
+        "",
+        flag="server-client-cert-file",
+        kind=KnobKind.TEXT,
+        help="Certificate chain (PEM) for servers that ask for one.",
+    )
+    key_file: str = knob(
+        "",
+        flag="server-client-key-file",
+        kind=KnobKind.TEXT,
+        help="Private key (PEM) of that certificate.",
+    )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.client import ClientSettings
-from inferencecache.settings.delivery import DeliverySettings
+from inferencecache.settings.delivery import DeliverySettings, ServerTlsSettings
 from inferencecache.settings.knob import KnobKind, knob
 from inferencecache.settings.logs import LogSettings
 from inferencecache.settings.producer import (
@@ -167,6 +167,7 @@ class ProducerSettings:
         sources: The engines, at least one.
         outbox: How changes are gathered, for each server and replica.
         delivery: The servers, and how they are told.
+        tls: What connections to servers are made with.
         client: The connection to each server.
         page: Health, readiness and metrics over HTTP; None for a producer without a listener.
     """
@@ -174,6 +175,7 @@ class ProducerSettings:
     sources: tuple[SourceSettings, ...]
     outbox: OutboxSettings = field(default_factory=OutboxSettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    tls: ServerTlsSettings = field(default_factory=ServerTlsSettings)
     client: ClientSettings = field(default_factory=ClientSettings)
     page: ProducerPageSettings | None = None
 
@@ -189,6 +191,7 @@ class SubscribeSettings:
     load: LoadSettings = field(default_factory=LoadSettings)
     outbox: OutboxSettings = field(default_factory=OutboxSettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    tls: ServerTlsSettings = field(default_factory=ServerTlsSettings)
     page: ProducerPageSettings = field(default_factory=ProducerPageSettings)
     once: OnceSettings = field(default_factory=OnceSettings)
     logs: LogSettings = field(default_factory=LogSettings)
@@ -206,5 +209,9 @@ class SubscribeSettings:
     def producer(self, sources: tuple[SourceSettings, ...]) -> ProducerSettings:
         """Return the settings of a producer of *sources*."""
         return ProducerSettings(
-            sources=sources, outbox=self.outbox, delivery=self.delivery, page=self.page
+            sources=sources,
+            outbox=self.outbox,
+            delivery=self.delivery,
+            tls=self.tls,
+            page=self.page,
         )

@@ -54,6 +54,7 @@ class LinkParts:
         delivery: Repetition and renewal.
         outbox: Bounds of what is pending, and the window.
         client: The connection.
+        credentials: What it is made with; None means plaintext.
         clock: Time.
         log: Where things that matter to an operator are told.
         changed: Called after anything happened.
@@ -63,6 +64,7 @@ class LinkParts:
     delivery: DeliverySettings
     outbox: OutboxSettings
     client: ClientSettings
+    credentials: grpc.ChannelCredentials | None
     clock: Clock
     log: EventLog
     changed: Callable[[], None]
@@ -107,7 +109,7 @@ class ServerLink:
         self.is_up = False
         self.counters = LinkCounters()
         self._lanes: dict[ReplicaRef, Lane] = {}
-        self._channel = open_async_channel(parts.target, parts.client, None)
+        self._channel = open_async_channel(parts.target, parts.client, parts.credentials)
         self._line = AsyncReportLine(self._channel, parts.target, parts.client)
         self._evictions = EvictionPool(self._channel, parts.target, parts.client, parts.delivery)
         self._evictions.failed = self._eviction_failed
