@@ -69,6 +69,40 @@ def test_restart_counts_from_zero() -> None:
     assert len(engine.expected()) == 1
 
 
+def test_steps_about_held_blocks() -> None:
+    """Copies, moves and removals of what is held each take a number; of nothing, none."""
+    script = """
+    - {do: serve, start: 0, count: 64}
+    - {do: copy, start: 0, count: 16}
+    - {do: offload, start: 0, count: 32}
+    - {do: remove, start: 0, count: 64, first_block: 3}
+    - {do: evict}
+    - {do: copy, start: 900, count: 16}
+    - {do: remove, start: 900, count: 16}
+    """
+
+    assert numbers(player(), script) == [0, 1, 2, 3, 4]
+
+
+def test_frames_of_a_message() -> None:
+    """A message is topic, number and payload."""
+    engine = player()
+    (step,) = parse_script("[{do: serve, count: 16}]", "script")
+    message = engine.play(step, 1.0).message
+    assert message is not None
+
+    assert message.frames("kv") == [b"kv", bytes(8), message.payload]
+    assert engine.streams[0].next_number == 1
+
+
+def test_restart_breaks_connections() -> None:
+    """Nothing else does."""
+    steps = parse_script("[{do: serve, count: 16}, {do: restart}, {do: skip}]", "script")
+    engine = player()
+
+    assert [engine.play(step, 1.0).is_restart for step in steps] == [False, True, False]
+
+
 def test_json_lines() -> None:
     """One object per line is a script too."""
     script = '{"do": "serve", "count": 16}\n\n{"do": "wait", "ms": 5}\n{"do": "clear"}\n'
