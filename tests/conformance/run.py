@@ -1,7 +1,8 @@
 """Play scenario files against the real service layer.
 
 ``python tests/conformance/run.py FILE...`` takes plain and gzipped files and ends with the line
-``N passed, N failed``; the status is 1 if any failed.
+``N passed, N failed``; the status is 1 if any failed. What cannot be read or played, be it a
+file, a line or a step, is a failed scenario.
 """
 
 import sys
@@ -19,6 +20,7 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         sys.stderr.write(f"{__doc__}")
         return 2
+    sys.stdout.reconfigure(errors="backslashreplace")
     report = play_files(map(Path, arguments), PlaneTarget)
     for failure in report.failures:
         sys.stdout.write(f"{failure}\n")

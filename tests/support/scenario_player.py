@@ -1,16 +1,20 @@
 """Plays scenarios, step by step, against anything that speaks the wire's messages."""
 
 import json
+import zlib
 from collections.abc import Callable, Iterable
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
 from scenario_compare import is_same
-from scenario_file import Json, scenarios_of
+from scenario_file import lines_of
 
 from inferencecache.v1alpha1 import inferencecache_pb2 as wire
+
+Json = dict[str, Any]
 
 
 class Target(Protocol):
@@ -54,7 +58,7 @@ class Target(Protocol):
 
 
 class Failure(NamedTuple):
-    """A step whose answer was not the one wanted."""
+    """A step whose answer was not the one wanted; number 0 stands for what comes before steps."""
 
     scenario: str
     step: int
@@ -66,9 +70,13 @@ class Failure(NamedTuple):
         """Say where, what was wanted and what came."""
         return (
             f"{self.scenario}: step {self.step} ({self.operation})\n"
-            f"  want {json.dumps(self.want, sort_keys=True)}\n"
-            f"  got  {json.dumps(self.got, sort_keys=True)}"
+            f"  want {_shown(self.want)}\n"
+            f"  got  {_shown(self.got)}"
         )
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)
 
 
 class Report(NamedTuple):
@@ -82,25 +90,49 @@ MakeTarget = Callable[[Json], Target]
 
 
 def play_files(paths: Iterable[Path], make_target: MakeTarget) -> Report:
-    """Play every scenario of the files, each against a target of its own."""
+    """Play every scenario of the files, each against a target of its own.
+
+    Whatever goes wrong is one scenario's failure; a file that cannot be read counts as one.
+    """
     passed = 0
     failures = []
     for path in paths:
-        for scenario in scenarios_of(path):
-            failure = play(scenario, make_target(scenario["config"]))
+        try:
+            lines = list(lines_of(path))
+        except (OSError, EOFError, zlib.error) as error:
+            failures.append(Failure(str(path), 0, "read", "a file of scenarios", repr(error)))
+            continue
+        for number, line in enumerate(lines, start=1):
+            failure = _play_line(f"{path}: scenario {number}", line, make_target)
             passed += failure is None
             failures += [failure] if failure else []
     return Report(passed, failures)
 
 
-def play(scenario: Json, target: Target) -> Failure | None:
-    """Play one scenario up to its first wrong answer."""
-    for number, step in enumerate(scenario["steps"], start=1):
-        target.set_time(step["at_us"])
-        got = STEPS[step["op"]](target, step)
-        want = step.get("want")
-        if want is not None and not is_same(got, want):
-            return Failure(scenario["name"], number, step["op"], want, got)
+def _play_line(place: str, line: bytes, make_target: MakeTarget) -> Failure | None:
+    """Play the scenario in one line; *place* names it where it does not name itself."""
+    try:
+        scenario = json.loads(line)
+        name, steps = str(scenario["name"]), list(scenario["steps"])
+        target = make_target(scenario["config"])
+    except Exception as error:  # noqa: BLE001 - anything may stand in the line
+        return Failure(place, 0, "begin", "a scenario", repr(error))
+    return play(name, steps, target)
+
+
+def play(name: str, steps: list[Json], target: Target) -> Failure | None:
+    """Play one scenario up to its first wrong answer or exception."""
+    for number, step in enumerate(steps, start=1):
+        operation, want, got = "?", None, None
+        try:
+            operation, want = step["op"], step.get("want")
+            target.set_time(index(step["at_us"]))
+            got = STEPS[operation](target, step)
+            if want is None or is_same(got, want):
+                continue
+        except Exception as error:  # noqa: BLE001 - a target that breaks is a target that fails
+            got = repr(error)
+        return Failure(name, number, str(operation), want, got)
     return None
 
 
