@@ -1,5 +1,7 @@
 """Reference pages are current, and what people look for first is there."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,16 @@ from inferencecache.types import ReasonCode
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LETS_SOMEBODY_IN = (
+    "--insecure-disable-auth",
+    "--allowed-controller-sa",
+    "--control-token-file",
+    "--control-tls-client-ca-file",
+    "--config",
+    "--help",
+)
+every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 
 
 @pytest.mark.parametrize("name", sorted(pages()))
@@ -52,3 +64,45 @@ def test_the_changelog_knows_this_version_or_says_unreleased() -> None:
 def test_first_pages_exist(name: str) -> None:
     """A newcomer finds what it is, how it is built and how to change it."""
     assert (ROOT / name).stat().st_size > 0
+
+
+@every_page
+def test_links_lead_somewhere(path: Path) -> None:
+    """A page that moved takes its links along."""
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text())
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (path.parent / link).exists()] == []
+
+
+@every_page
+def test_modules_named_on_pages_exist(path: Path) -> None:
+    """A reader who looks for one finds it."""
+    names = re.findall(r"`(inferencecache/[\w/.]+)`", path.read_text())
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+@every_page
+def test_shown_servers_start(path: Path) -> None:
+    """A server that is not told who may use its control listener ends with exit code 2."""
+    blocks = re.findall(r"^```(?:sh|bash)?\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
+    commands = [
+        command
+        for block in blocks
+        for command in block.replace("\\\n", " ").splitlines()
+        if re.match(r"(\.venv/bin/)?inferencecache serve\b", command)
+    ]
+    assert [
+        command for command in commands if not any(f in command for f in LETS_SOMEBODY_IN)
+    ] == []
+
+
+def test_the_glossary_has_each_term_once_and_is_linked() -> None:
+    """One meaning per word, where newcomers look."""
+    rows = re.findall(
+        r"^\| ([^|]+) \| [^|]+ \|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE
+    )
+    terms = Counter(term for row in rows if row != "term" for term in row.split(", "))
+    assert [term for term, count in terms.items() if count > 1] == []
+    assert len(terms) > 60
+    for page in ("README.md", "docs/architecture.md"):
+        assert "glossary.md)" in (ROOT / page).read_text()
