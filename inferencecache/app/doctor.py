@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from inferencecache.app.doctor_findings import Diagnosis, Finding, Status
 from inferencecache.app.doctor_index import held_prompts, judge_index, look_up
-from inferencecache.app.doctor_layout import has_store, shape_of
+from inferencecache.app.doctor_layout import Shape, has_store, shape_of
 from inferencecache.app.doctor_reach import judge_engine_port, judge_ranks, judge_replay_port
 from inferencecache.app.doctor_signals import (
     judge_page,
@@ -62,7 +62,9 @@ async def diagnose(settings: DoctorSettings, decode: DecodeSettings) -> Diagnosi
     if heard is not None:
         findings.append(judge_topic(heard, traffic_between(before, after), settings))
     payloads = [*past.payloads, *(heard.payloads if heard is not None else ())]
-    findings += _judge_payloads(payloads, settings, decode, has_topic=past.has_topic)
+    shape = shape_of(payloads, decode, has_topic=past.has_topic)
+    shape.unreadable += past.malformed + (heard.malformed if heard is not None else 0)
+    findings += _judge_shape(shape, settings)
     findings += replay
     findings.append(no_page() if before is None else judge_page(before, settings))
     if settings.server:
@@ -108,13 +110,10 @@ async def _replay(settings: DoctorSettings) -> tuple[Past, list[Finding]]:
     return past, list(judge_replay(past, endpoint))
 
 
-def _judge_payloads(
-    payloads: Sequence[bytes], settings: DoctorSettings, decode: DecodeSettings, *, has_topic: bool
-) -> list[Finding]:
-    """Return what live and replayed payloads say together."""
-    if not payloads:
+def _judge_shape(shape: Shape, settings: DoctorSettings) -> list[Finding]:
+    """Return what live and replayed messages say together; nothing if there were none."""
+    if not shape.batches and not shape.unreadable:
         return []
-    shape = shape_of(payloads, decode, has_topic=has_topic)
     return [
         *judge_layout(shape, settings),
         *judge_block_size(shape, settings),

@@ -1,7 +1,7 @@
 """Findings: what a check says, under a code that does not change."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -110,8 +110,3 @@ def finding(code: str, resource: str, message: str) -> Finding:
     """Return the finding *code* names."""
     status, check = CODES[code]
     return Finding(code=code, status=status, check=check, resource=resource, message=message)
-
-
-def has_failed(findings: Iterable[Finding]) -> bool:
-    """Tell whether anything among *findings* is a FAIL."""
-    return any(one.status is Status.FAIL for one in findings)

@@ -10,7 +10,7 @@ from inferencecache.errors import MalformedEventError
 from inferencecache.events import BlockStored, decode_batch
 from inferencecache.settings.producer import DecodeSettings
 
-ShapeErrors: Final = (msgspec.DecodeError, ValueError, RecursionError, IndexError)
+_SHAPE_ERRORS: Final = (msgspec.DecodeError, ValueError, RecursionError, IndexError)
 
 _OLD_ENVELOPE: Final = 2
 _WIDE_MAP: Final = frozenset({0xDE, 0xDF})
@@ -110,12 +110,12 @@ def _forms(payload: bytes, *, has_topic: bool) -> Iterator[str]:
     try:
         envelope = _ELEMENTS.decode(payload)
         events = [bytes(event) for event in _ELEMENTS.decode(envelope[1])]
-    except ShapeErrors:
+    except _SHAPE_ERRORS:
         return
     for event in events:
         try:
             form = _form(event, len(envelope), has_topic=has_topic)
-        except ShapeErrors:
+        except _SHAPE_ERRORS:
             continue
         if form:
             yield form
@@ -124,7 +124,7 @@ def _forms(payload: bytes, *, has_topic: bool) -> Iterator[str]:
 def _form(event: bytes, envelope_width: int, *, has_topic: bool) -> str:
     try:
         elements = _ELEMENTS.decode(event)
-    except ShapeErrors:
+    except _SHAPE_ERRORS:
         return _map_form(event, has_topic=has_topic)
     if _TEXT.decode(elements[0]) != "BlockStored":
         return ""

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+import zmq
+import zmq.asyncio
 from fake_engines import fake_engine
 from followed import MODEL, TENANT
 from served_engines import producing
@@ -202,6 +204,22 @@ async def test_another_topic() -> None:
         await play(engine, SERVED)
 
         assert "'kv@pod@model'" in (await examination)["ET002"]
+
+
+async def test_publisher_of_something_else() -> None:
+    """Messages of another shape come from no engine."""
+    context = zmq.asyncio.Context()
+    publisher = context.socket(zmq.XPUB)
+    try:
+        publisher.bind("tcp://127.0.0.1:0")
+        endpoint = publisher.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
+        examination = asyncio.create_task(examine(engine_endpoint=endpoint, topic=""))
+        await publisher.recv()
+        await publisher.send(b"load")
+
+        assert "EL002" in await examination
+    finally:
+        context.destroy(linger=0)
 
 
 async def test_silent_though_requests_are_served() -> None:
