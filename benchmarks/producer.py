@@ -53,7 +53,8 @@ def _phase(options: Options, stored: int, evicted: int) -> Row:
             found = client.result(seconds + _PREPARE_S)
             producer_cpu = (_cpu_ns(pid) - before_ns[0]) / seconds / 1e9
             server_cpu = (server.cpu_ns() - before_ns[1]) / seconds / 1e9
-            away_ms = _longest_away_ms(page_port)
+            away_ms = 1_000 * _number(page_port, "longest_away_seconds")
+            pending = _number(page_port, "pending_keys")
     name = f"{stored // 1_000} k stored" + (f" + {evicted // 1_000} k evicted" if evicted else "")
     return Row(
         what=f"event to lookup p99, {name} blocks/s",
@@ -61,15 +62,16 @@ def _phase(options: Options, stored: int, evicted: int) -> Row:
         value=found["p99_ms"],
         bound=Bound.AT_MOST,
         target=TARGET_MS,
-        note=_note(found, producer_cpu, server_cpu, away_ms),
+        note=_note(found, producer_cpu, server_cpu)
+        + f"; socket left for at most {away_ms:.0f} ms; {pending:.0f} keys pending at the end",
     )
 
 
-def _note(found: dict[str, Any], producer_cpu: float, server_cpu: float, away_ms: float) -> str:
+def _note(found: dict[str, Any], producer_cpu: float, server_cpu: float) -> str:
     return (
         f"p50 {found['p50_ms']:.0f}, max {found['max_ms']:.0f} of {found['samples']}; "
         f"CPU producer {producer_cpu:.0%}, server {server_cpu:.0%}; "
-        f"socket left for at most {away_ms:.0f} ms; engine late by {found['late_ms']:.0f} ms"
+        f"engine late by {found['late_ms']:.0f} ms"
     )
 
 
@@ -109,11 +111,12 @@ def _wait_ready(page_port: int) -> None:
     raise RuntimeError("the producer did not get ready")
 
 
-def _longest_away_ms(page_port: int) -> float:
+def _number(page_port: int, name: str) -> float:
+    """Return one number of the producer's metrics page."""
     for line in _page(page_port, "metrics").splitlines():
-        if line.startswith("inferencecache_producer_longest_away_seconds{"):
-            return float(line.rsplit(" ", 1)[1]) * 1_000
-    raise RuntimeError("the producer's page lacks a metric")
+        if line.startswith(f"inferencecache_producer_{name}{{"):
+            return float(line.rsplit(" ", 1)[1])
+    raise RuntimeError(f"the producer's page lacks {name}")
 
 
 def _page(page_port: int, name: str) -> str:

@@ -50,6 +50,15 @@ class DeliverySettings:
         minimum=1,
         help="Evictions sent and not acknowledged beyond which nothing else is sent either.",
     )
+    evictions_in_flight_max: int = knob(
+        16,
+        flag="evictions-in-flight",
+        kind=KnobKind.INTEGER,
+        unit="calls",
+        minimum=1,
+        maximum=1_000,
+        help="Evictions sent at a time; more are not faster but keep stores waiting at the server.",
+    )
     retry_initial_ns: int = knob(
         100 * NS_PER_MS,
         flag="retry-initial",

@@ -31,8 +31,8 @@ class EvictionPool:
     Args:
         channel: An open channel of the running loop.
         target: Address of the server, for messages.
-        client: Bounds and timeouts.
-        delivery: Pauses before repetitions.
+        client: How long one call may take.
+        delivery: How many at a time, and pauses before repetitions.
 
     Attributes:
         acknowledged: Evictions acknowledged so far.
@@ -53,7 +53,7 @@ class EvictionPool:
         self._target = target
         self._delivery = delivery
         self._timeout_s = client.delivery_timeout_ns / NS_PER_S
-        self._calls_max = client.events_in_flight_max
+        self._calls_max = delivery.evictions_in_flight_max
         self._call: grpc.aio.UnaryUnaryMultiCallable[bytes, pb.Ack] = channel.unary_unary(
             _METHOD, None, pb.Ack.FromString
         )
