@@ -2,8 +2,9 @@
 
 Publishes 50 batches a second, as a busy engine's scheduler steps; each stores new prompts of 100
 blocks and removes blocks stored two seconds before, one event per block, last block first, though
-none of a prompt that is looked up. Beside it one prompt after the other is looked up as soon as it is published, again and again, until the
-server knows it. Payloads are made before the clock starts. Prints latencies as JSON.
+none of a prompt that is looked up. Beside it one prompt after the other is looked up as soon as it
+is published, again and again, until the server knows it. Payloads are made before the clock starts.
+Prints latencies as JSON.
 """
 
 import argparse

@@ -44,6 +44,7 @@ async def test_every_server_gets_everything() -> None:
         servers = f"{first.grpc_target},{second.grpc_target}"
         async with running_producer(producer_settings(source(engine), servers=servers)) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             for payload in (B1, B2, batch(map_store([5], T16)), batch(map_remove([5]))):
                 await engine.publish(payload)
             await taken_in(producer, 4)
@@ -66,6 +67,7 @@ async def test_one_server_that_is_away_does_not_hold_up_the_other() -> None:
             chosen = producer_settings(source(engine), servers=servers)
             async with running_producer(chosen, Lines()) as producer:
                 await producer.wait_synced()
+                await engine.subscribed.wait()
                 await engine.publish(B1)
                 async with asyncio.timeout(LIMIT_S):
                     await producer.until(lambda: producer.stats.servers[1].delivered_keys == 1)
@@ -104,6 +106,7 @@ async def test_a_server_that_restarts_empty_is_told_everything_again() -> None:
             producer = Producer(producer_settings(source(engine), servers=target), Lines())
             await producer.start()
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             await engine.publish(batch(map_store([5], T16)))
             await taken_in(producer, 2)
@@ -178,6 +181,7 @@ async def test_what_an_earlier_producer_reported_is_cleared_first() -> None:
         chosen = producer_settings(source(engine, replay=False), servers=server.grpc_target)
         async with running_producer(chosen, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             await taken_in(producer, 1)
         assert matched(server, P1) == 16
@@ -200,6 +204,7 @@ async def test_held_keys_are_reported_again_before_they_expire() -> None:
         )
         async with running_producer(chosen, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             async with asyncio.timeout(LIMIT_S):
                 await producer.until(lambda: producer.stats.servers[0].delivered_keys >= 3)
@@ -218,6 +223,7 @@ async def test_stopping_hands_over_what_is_pending() -> None:
         )
         async with running_producer(chosen, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             async with asyncio.timeout(LIMIT_S):
                 await producer.until(lambda: producer.stats.sources[0].expected == 1)

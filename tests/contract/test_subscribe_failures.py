@@ -77,6 +77,7 @@ async def test_a_store_never_overtakes_an_eviction_of_its_key() -> None:
         settings = producer_settings(source(engine), servers=server.target)
         async with running_producer(settings, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             await until(producer, 1)
             await drained(producer)
@@ -110,6 +111,7 @@ async def test_refused_evictions_and_reports_are_repeated() -> None:
         settings = producer_settings(source(engine), servers=server.target)
         async with running_producer(settings, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             await until(producer, 1)
             await drained(producer)
@@ -150,6 +152,7 @@ async def test_a_hanging_server_is_given_the_same_again() -> None:
         settings = producer_settings(source(engine), servers=server.target, client=client)
         async with running_producer(settings, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             await until(producer, 1)
             await drained(producer)
@@ -176,6 +179,7 @@ async def test_a_server_that_ends_streams_early_does_not_stop_delivery() -> None
         settings = producer_settings(source(engine), servers=server.target)
         async with running_producer(settings, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             await until(producer, 1)
             await drained(producer)
@@ -196,6 +200,7 @@ async def test_a_path_that_falls_silent_is_noticed_and_everything_sent_again() -
         settings = producer_settings(source(engine), servers=proxy.target, client=client)
         async with running_producer(settings, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(B1)
             await engine.publish(batch(map_store([5], T16)))
             await until(producer, 2)
@@ -222,6 +227,7 @@ async def test_too_much_that_is_pending_becomes_a_clear_and_what_is_held() -> No
         chosen = replace(chosen, outbox=replace(chosen.outbox, pending_keys_max=16_384))
         async with running_producer(chosen, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             kept, gone = list(range(32_000)), list(range(100_000, 420_000))
             await engine.publish(
                 batch(
@@ -247,6 +253,7 @@ async def test_a_clear_in_the_engine_wins_over_what_is_under_way() -> None:
         chosen = producer_settings(source(engine), servers=server.grpc_target)
         async with running_producer(chosen, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             for _ in range(50):
                 await engine.publish(batch(map_store([1], P1), map_store([5], T16)))
                 await engine.publish(batch(map_remove([1])))

@@ -101,6 +101,7 @@ async def test_an_engine_that_computes_and_says_nothing_is_reported() -> None:
         page.text = vllm_page(running=1, queries=10_000)
         async with asyncio.timeout(LIMIT_S):
             await found.producer.until(lambda: "engine_silent" in found.log.events)
+        await found.synced()
         await found.engine.publish(batch(map_store([1], T16)))
         await found.settled(1)
 

@@ -192,6 +192,8 @@ async def test_ranks_on_neighbouring_ports_share_a_replica_or_are_ones_of_their_
             ) as producer:
                 async with asyncio.timeout(LIMIT_S):
                     await producer.wait_synced()
+                    await first.subscribed.wait()
+                    await second.subscribed.wait()
                 await first.publish(batch(map_store([1], T16), rank=0))
                 await second.publish(batch(map_store([1], P4[:16]), rank=1))
                 await second.publish(batch(map_clear(), rank=1))
@@ -221,6 +223,8 @@ async def test_one_process_follows_several_engines() -> None:
         async with running_producer(chosen, Lines()) as producer:
             async with asyncio.timeout(LIMIT_S):
                 await producer.wait_synced()
+                await first.subscribed.wait()
+                await second.subscribed.wait()
             await first.publish(batch(map_store([1], T16)))
             await second.publish(batch(map_store([2], P4[:16], parent=1)))
             await second.publish(batch(map_store([3], T16)))

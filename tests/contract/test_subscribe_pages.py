@@ -36,6 +36,7 @@ async def test_readiness_follows_the_engine_and_not_the_servers() -> None:
             engine.start()
             async with asyncio.timeout(LIMIT_S):
                 await producer.wait_synced()
+                await engine.subscribed.wait()
             after = await page(f"{producer.page_url}/readyz")
 
             assert before[0] == 503
@@ -55,6 +56,7 @@ async def test_the_metrics_page_shows_numbers_and_no_tokens() -> None:
         settings = producer_settings(source(engine), servers=server.grpc_target, page=PAGE)
         async with running_producer(settings, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(batch(map_store([1], T16)))
             async with asyncio.timeout(LIMIT_S):
                 await producer.until(lambda: producer.stats.servers[0].delivered_keys == 1)

@@ -208,6 +208,7 @@ async def test_a_producer_that_starts_before_its_engine_waits_for_it() -> None:
             engine.start()
             async with asyncio.timeout(LIMIT_S):
                 await found.producer.wait_synced()
+                await engine.subscribed.wait()
             await engine.publish(B1)
             await found.settled(1)
 

@@ -32,6 +32,7 @@ async def test_reports_reach_a_server_with_a_certificate(tmp_path: Path) -> None
         chosen = replace(producer_settings(source(engine), servers=server.grpc_target), tls=trust)
         async with running_producer(chosen, Lines()) as producer:
             await producer.wait_synced()
+            await engine.subscribed.wait()
             await engine.publish(batch(map_store([1], T16)))
             async with asyncio.timeout(LIMIT_S):
                 await producer.until(lambda: producer.stats.servers[0].delivered_keys == 1)

@@ -1,7 +1,6 @@
 """A publisher and a replay socket as an engine has them, each message under the test's control."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -21,6 +20,7 @@ class EngineSockets:
         has_end: Replays end with a mark.
         withheld: Numbers that the next replays leave out, once each per request listed.
         requests: Start of every replay asked for.
+        subscribed: Set once the publisher knows of a subscription; what it sends before is lost.
         port: Where it publishes.
         replay_port: Where it replays.
     """
@@ -32,6 +32,7 @@ class EngineSockets:
         self.withheld: list[set[int]] = []
         self.requests: list[int] = []
         self.requested = asyncio.Event()
+        self.subscribed = asyncio.Event()
         self._context = zmq.asyncio.Context()
         self._topic = topic.encode()
         self._next = 0
@@ -39,7 +40,7 @@ class EngineSockets:
         self.replay_port = replay_port
         self._pub: zmq.asyncio.Socket | None = None
         self._router: zmq.asyncio.Socket | None = None
-        self._answering: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     @property
     def endpoint(self) -> str:
@@ -54,19 +55,23 @@ class EngineSockets:
     def start(self) -> None:
         """Begin a life, on the ports of the life before."""
         self.ring, self._next = {}, 0
-        self._pub, self.port = self._bind(zmq.PUB, self.port)
+        self.subscribed.clear()
+        self._pub, self.port = self._bind(zmq.XPUB, self.port)
         self._router, self.replay_port = self._bind(zmq.ROUTER, self.replay_port)
-        self._answering = asyncio.create_task(self._answer(self._router))
+        self._tasks = [
+            asyncio.create_task(self._answer(self._router)),
+            asyncio.create_task(self._hear_subscriptions(self._pub)),
+        ]
 
     async def stop(self) -> None:
         """End this life."""
-        if self._answering is not None and self._pub is not None and self._router is not None:
-            self._answering.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._answering
-            self._pub.close(0)
-            self._router.close(0)
-            self._answering = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        for socket in (self._pub, self._router):
+            if socket is not None:
+                socket.close(0)
 
     def close(self) -> None:
         """Free everything."""
@@ -92,6 +97,14 @@ class EngineSockets:
         """Send any message."""
         assert self._pub is not None
         await self._pub.send_multipart(parts)
+
+    async def _hear_subscriptions(self, pub: zmq.asyncio.Socket) -> None:
+        while True:
+            message = await pub.recv()
+            if message[:1] == b"\x01":
+                self.subscribed.set()
+            else:
+                self.subscribed.clear()
 
     async def _answer(self, router: zmq.asyncio.Socket) -> None:
         while True:

@@ -123,6 +123,7 @@ class Rig:
         """Wait until the producer is connected and synced."""
         async with asyncio.timeout(LIMIT_S):
             await self.producer.wait_synced()
+            await self.engine.subscribed.wait()
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until *holds*, which only the producer makes true."""
