@@ -43,7 +43,7 @@ class DeliverySettings:
         help="Keys of the live set queued at a time when a server is told everything again.",
     )
     evictions_max: int = knob(
-        8_192,
+        65_536,
         flag="max-evictions-under-way",
         kind=KnobKind.INTEGER,
         unit="keys",
@@ -51,7 +51,7 @@ class DeliverySettings:
         help="Evictions sent and not acknowledged beyond which nothing else is sent either.",
     )
     evictions_in_flight_max: int = knob(
-        16,
+        32,
         flag="evictions-in-flight",
         kind=KnobKind.INTEGER,
         unit="calls",
