@@ -12,7 +12,8 @@ Theory of operation: :mod:`inferencecache.index.partition` and ``docs/adr/0002-r
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Final
 
 from inferencecache.index.counters import IndexCounters
 from inferencecache.index.credit import credit_match, halve_slices
@@ -25,7 +26,7 @@ from inferencecache.index.match import match_chain, match_exact
 from inferencecache.index.partition import Partition
 from inferencecache.index.removal import Remover
 from inferencecache.index.rules import TenantRules
-from inferencecache.index.snapshot import CacheState, IndexSnapshot, take_snapshot
+from inferencecache.index.snapshot import CacheState, IndexSnapshot, snapshot_slices
 from inferencecache.index.tenancy import Ledger, RecordKey, ScopeState
 from inferencecache.index.update import DropReason, StateUpdate
 from inferencecache.settings.index import IndexSettings
@@ -36,6 +37,9 @@ from inferencecache.types import (
     Scope,
     StatsRecord,
 )
+
+SNAPSHOT_SLICE_ROWS: Final = 256
+"""Rows of a snapshot made before the loop is given back."""
 
 _NO_STATS: Mapping[str, StatsRecord] = {}
 
@@ -301,7 +305,20 @@ class PrefixIndex:
 
         Complexity: O(replicas * models).
         """
-        return take_snapshot(self._ledger)
+        steps = self.snapshot_slices()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as finished:
+                snapshot: IndexSnapshot = finished.value
+                return snapshot
+
+    def snapshot_slices(self) -> Generator[None, None, IndexSnapshot]:
+        """Return every replica and tenant, sorted, yielding between slices.
+
+        Complexity: as :meth:`snapshot`; one slice makes a bounded number of rows.
+        """
+        return snapshot_slices(self._ledger, SNAPSHOT_SLICE_ROWS)
 
     def check_invariants(self) -> None:
         """Recount everything and compare, for tests.

@@ -3,7 +3,7 @@
 The reserved tenant is in none of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 
 from inferencecache.index.tenancy import Ledger, TenantState
@@ -65,19 +65,32 @@ class CacheState:
     total_prefixes: int
 
 
-def take_snapshot(ledger: Ledger) -> IndexSnapshot:
-    """Build the rows of every tenant.
+def snapshot_slices(ledger: Ledger, slice_rows: int) -> Generator[None, None, IndexSnapshot]:
+    """Build the rows of every tenant, yielding between bounded slices.
 
-    Complexity: O(replicas * models); a replica whose newest hold went is walked once more.
+    Each tenant's rows are of one moment; what changes in between shows in the later ones. The
+    total is that of the rows.
+
+    Complexity: O(replicas * models + tenants log tenants); a replica whose newest hold went is
+    walked once more.
     """
-    tenants = sorted(
-        (tenant for tenant in ledger.tenants.values() if not tenant.is_reserved),
-        key=lambda tenant: tenant.tenant_id,
-    )
+    replicas: list[ReplicaRow] = []
+    tenants: list[TenantRow] = []
+    yield_at = slice_rows
+    for tenant_id in sorted(ledger.tenants):
+        tenant = ledger.tenants.get(tenant_id)
+        if tenant is None or tenant.is_reserved:
+            continue
+        latest = _latest_stats(tenant)
+        replicas += _replica_rows(tenant, latest)
+        tenants.append(_tenant_row(tenant, latest))
+        if len(replicas) + len(tenants) >= yield_at:
+            yield
+            yield_at = len(replicas) + len(tenants) + slice_rows
     return IndexSnapshot(
-        replicas=tuple(row for tenant in tenants for row in _replica_rows(tenant)),
-        tenants=tuple(_tenant_row(tenant) for tenant in tenants),
-        total_prefixes=ledger.keys,
+        replicas=tuple(replicas),
+        tenants=tuple(tenants),
+        total_prefixes=sum(row.entries for row in tenants),
     )
 
 
@@ -91,8 +104,7 @@ def _latest_stats(tenant: TenantState) -> dict[str, StatsRecord]:
     return latest
 
 
-def _replica_rows(tenant: TenantState) -> Iterator[ReplicaRow]:
-    latest = _latest_stats(tenant)
+def _replica_rows(tenant: TenantState, latest: Mapping[str, StatsRecord]) -> Iterator[ReplicaRow]:
     entries: dict[str, int] = {}
     newest: dict[str, int] = {}
     for model in tenant.models.values():
@@ -113,8 +125,8 @@ def _replica_rows(tenant: TenantState) -> Iterator[ReplicaRow]:
         )
 
 
-def _tenant_row(tenant: TenantState) -> TenantRow:
-    rates = [record.stats.hit_rate for _, record in sorted(_latest_stats(tenant).items())]
+def _tenant_row(tenant: TenantState, latest: Mapping[str, StatsRecord]) -> TenantRow:
+    rates = [record.stats.hit_rate for _, record in sorted(latest.items())]
     return TenantRow(
         tenant_id=tenant.tenant_id,
         entries=tenant.keys,

@@ -18,6 +18,7 @@ from inferencecache.service.probe_body import (
 )
 from inferencecache.service.snapshot_body import snapshot_body
 from inferencecache.transport.auth import Authenticator
+from inferencecache.transport.drive import drive
 from inferencecache.transport.http_answer import json_answer, refusal
 from inferencecache.transport.http_control import Endpoint, Page
 from inferencecache.transport.http_control_json import json_text, present
@@ -98,7 +99,7 @@ class ControlPages:
         }
 
     async def _snapshot(self, _body: bytes) -> web.Response:
-        snapshot = self._parts.plane.index.snapshot()
+        snapshot = await drive(self._parts.plane.index.snapshot_slices())
         return json_answer(await asyncio.to_thread(snapshot_body, snapshot))
 
     async def _policy(self, body: bytes) -> web.Response:
@@ -120,7 +121,7 @@ class ControlPages:
 
     async def _debug_state(self, _body: bytes) -> web.Response:
         index = self._parts.plane.index
-        snapshot, held_entries = index.snapshot(), index.entries
+        snapshot, held_entries = await drive(index.snapshot_slices()), index.entries
 
         def shown() -> str:
             return json_text(

@@ -1,11 +1,17 @@
 """Which entries go first, and that limits hold exactly."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from index_driver import DriverRules, IndexDriver
 
-from inferencecache.index import EventType, EvictionReason, IndexEvent, StateUpdate
+from inferencecache.index import (
+    EventType,
+    EvictionReason,
+    IndexEvent,
+    IndexSnapshot,
+    StateUpdate,
+)
 from inferencecache.index.tenancy import DRAINED_MODELS_MAX
 from inferencecache.types import EvictionAlgorithm, PartitionKey
 
@@ -253,3 +259,19 @@ def test_sweep_reclaims_what_cleared_replicas_held(make_driver: Callable[..., In
 
     assert not driver.index.has_pending_reclaim
     assert driver.index.prefixes == 0
+
+
+def test_a_snapshot_in_slices_is_the_snapshot(driver: IndexDriver) -> None:
+    """Many tenants are shown step by step, sorted, with the same rows and total."""
+    for number in range(600):
+        driver.report("A", [b"x"], 10, tenant=f"t{number:03d}")
+    shown: list[IndexSnapshot] = []
+
+    def keep() -> Iterator[None]:
+        shown.append((yield from driver.index.snapshot_slices()))
+
+    assert len(list(keep())) >= 4
+    assert shown == [driver.index.snapshot()]
+    assert [row.tenant_id for row in shown[0].tenants] == sorted(
+        f"t{number:03d}" for number in range(600)
+    )
