@@ -264,7 +264,11 @@ def test_sweep_reclaims_what_cleared_replicas_held(make_driver: Callable[..., In
 def test_a_snapshot_in_slices_is_the_snapshot(driver: IndexDriver) -> None:
     """Many tenants are shown step by step, sorted, with the same rows and total."""
     for number in range(600):
-        driver.report("A", [b"x"], 10, tenant=f"t{number:03d}")
+        update = StateUpdate(
+            tenant_id=f"t{number:03d}", model_id="m", replica_id="A", hash_scheme="vllm"
+        )
+        update.add_prefix(b"x", 16)
+        driver.index.report(update, 10)
     shown: list[IndexSnapshot] = []
 
     def keep() -> Iterator[None]:
