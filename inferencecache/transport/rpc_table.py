@@ -5,9 +5,10 @@ has one coroutine function per method, or an async iterator for a stream of answ
 in snake case; every method but those that guard themselves runs inside the boundary.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
@@ -95,6 +96,8 @@ def _guard_unary(name: str, behaviour: Behaviour, boundary: Boundary) -> Behavio
             return await behaviour(request, context)
         except grpc.aio.AbortError:
             raise
+        except grpc.aio.InternalError as over:
+            raise_over(over)
         except Exception as error:  # noqa: BLE001 - the gRPC boundary
             failure = error
         return await boundary.refuse(name, context, failure)
@@ -111,6 +114,8 @@ def _guard_stream(name: str, behaviour: Behaviour, boundary: Boundary) -> Behavi
                 yield message
         except grpc.aio.AbortError:
             raise
+        except grpc.aio.InternalError as over:
+            raise_over(over)
         except Exception as error:  # noqa: BLE001 - the gRPC boundary
             failure = error
         else:
@@ -118,6 +123,14 @@ def _guard_stream(name: str, behaviour: Behaviour, boundary: Boundary) -> Behavi
         await boundary.refuse(name, context, failure)
 
     return guarded
+
+
+def raise_over(error: grpc.aio.InternalError) -> NoReturn:
+    """Leave a call that the library has already ended, over a message beyond its limits, say.
+
+    Nothing can be sent on it any more, and nothing of ours has failed.
+    """
+    raise asyncio.CancelledError from error
 
 
 _MAKERS: Final[dict[tuple[bool, bool], Callable[..., RpcHandler]]] = {

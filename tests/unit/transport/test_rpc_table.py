@@ -1,5 +1,6 @@
 """Handlers made from a descriptor, and what their guards let through."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import NoReturn
 
@@ -128,3 +129,15 @@ def test_deserialisers_are_lenient() -> None:
     for handler in handlers_for(Handler()).values():
         assert handler.request_deserializer(b"\xff\xff") is None
         assert handler.response_serializer(pb.Ack(accepted=True)) == b"\x08\x01"
+
+
+@pytest.mark.parametrize("method", ["PublishEvent", "StreamMetrics"])
+async def test_a_call_that_the_library_ended_is_no_failure_of_ours(method: str) -> None:
+    """A message beyond the library's limits ends the call under the handler's feet."""
+    recorder = Recorder()
+    handler = handlers_for(Handler(grpc.aio.InternalError("batch")), recorder)[method]
+
+    with pytest.raises(asyncio.CancelledError):
+        await call(handler, FakeContext())
+
+    assert not recorder.failures
