@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from inferencecache.index.counters import EvictionReason, IndexCounters
 from inferencecache.index.removal import reclaim_hold
 from inferencecache.index.rules import TenantRules
-from inferencecache.index.run import Hold
+from inferencecache.index.run import HOLD_WORK, Hold
 from inferencecache.index.tenancy import Ledger, TenantState
 
 
@@ -75,7 +75,7 @@ class Evictor:
         removed = min(run.length, tenant.keys - quota)
         run.partition.drop_keys(run, removed)
         self._counters.tenant_evictions[tenant.tenant_id] += removed
-        return removed
+        return removed + HOLD_WORK
 
     def _cap_slices(self) -> Iterator[None]:
         """Remove the oldest entries of all tenants until the cap holds."""
@@ -96,12 +96,12 @@ class Evictor:
         hold = self._ledger.stalest_hold(self._rules.algorithm) or self._oldest_used()
         if hold.incarnation.is_cleared:
             hold.run.partition.drop_hold(hold)
-            return 1
+            return HOLD_WORK
         removed = min(hold.run.length, excess)
         algorithm = self._rules.algorithm(hold.run.partition.scope.model.tenant.tenant_id)
         hold.run.partition.drop_tail(hold, removed)
         self._counters.evictions[algorithm, EvictionReason.CAP] += removed
-        return removed
+        return removed + HOLD_WORK
 
     def _oldest_used(self) -> Hold:
         """Return a victim when everything held was used.
@@ -145,4 +145,4 @@ class Evictor:
             algorithm = self._rules.algorithm(tenant.tenant_id)
             self._counters.evictions[algorithm, EvictionReason.TTL] += blocks
         hold.run.partition.drop_hold(hold)
-        return blocks + 1
+        return blocks + HOLD_WORK

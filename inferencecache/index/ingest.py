@@ -8,7 +8,7 @@ from inferencecache.index.counters import IndexCounters
 from inferencecache.index.eviction import Evictor
 from inferencecache.index.fences import ClearFences
 from inferencecache.index.partition import Partition
-from inferencecache.index.run import Incarnation
+from inferencecache.index.run import HOLD_WORK, Incarnation
 from inferencecache.index.store import StretchWriter
 from inferencecache.index.tenancy import Ledger, ModelState, ScopeState
 from inferencecache.index.update import DropReason, StateUpdate, Stretch
@@ -72,7 +72,7 @@ class Ingest:
                 if self._is_fenced(update, seen_ns, now_ns):
                     return
                 self._write(update, part, seen_ns)
-                budget -= len(part.hashes)
+                budget -= len(part.hashes) + HOLD_WORK
         yield from self._finish_slices(update, seen_ns)
 
     def clamp(self, timestamp_ns: int, now_ns: int) -> int:

@@ -8,6 +8,7 @@ keys; a quota reclaims them before it takes anything else.
 
 from collections.abc import Iterator
 
+from inferencecache.index.run import HOLD_WORK
 from inferencecache.index.tenancy import Ledger, ModelState, TenantState
 
 
@@ -20,7 +21,7 @@ def reclaim_hold(tenant: TenantState) -> int:
         holds = tenant.cleared[0].holds
         if holds:
             hold, _ = holds.popitem()
-            work = hold.run.length + 1
+            work = hold.run.length + HOLD_WORK
             hold.run.partition.drop_hold(hold)
             return work
         tenant.cleared.popleft()

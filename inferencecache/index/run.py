@@ -12,7 +12,7 @@ its incarnations. A hold that leaves its run leaves its incarnation and its age 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from inferencecache.index.packing import find, unpack
 from inferencecache.types import CacheTier
@@ -20,6 +20,10 @@ from inferencecache.types import CacheTier
 if TYPE_CHECKING:
     from inferencecache.index.partition import Partition
     from inferencecache.index.token_counts import TokenCounts
+
+
+HOLD_WORK: Final = 16
+"""What handling one hold costs besides its blocks, in blocks; slices of work are cut by it."""
 
 
 class Incarnation:

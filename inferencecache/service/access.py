@@ -72,6 +72,13 @@ class TenantAccess:
         tenants = self.read if access is Access.READ else self.write
         return tenant_id in tenants or ANY_TENANT in tenants
 
+    def allows_any(self, access: Access) -> bool:
+        """Tell whether *access* to some tenant is granted.
+
+        Complexity: O(1).
+        """
+        return bool(self.read if access is Access.READ else self.write)
+
 
 NO_ACCESS: Final = TenantAccess()
 

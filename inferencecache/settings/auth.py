@@ -144,7 +144,7 @@ def check_control_auth(auth: AuthSettings, control: ControlSettings) -> None:
     """
     ways = [auth.allowed_controller_sa, auth.token_file, control.tls_client_ca_file]
     if auth.insecure_disable_auth:
-        if any(ways):
+        if any([*ways, auth.client_names]):
             raise ControlAuthError(
                 f"--insecure-disable-auth and authentication are mutually exclusive; drop it or "
                 f"all of {_WAYS_IN}",

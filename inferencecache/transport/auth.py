@@ -159,9 +159,14 @@ class Authenticator:
             return AuthResult.OK
         if self._failures.wait_ns(attempt.peer):
             return AuthResult.THROTTLED
-        result = await self._ask(token, digest)
-        if result in {AuthResult.UNAUTH, AuthResult.FORBIDDEN}:
-            self._failures.add(attempt.peer)
+        # Counted before its outcome is known: attempts made at the same time are attempts, too.
+        self._failures.add(attempt.peer)
+        result = AuthResult.ERROR
+        try:
+            result = await self._ask(token, digest)
+        finally:
+            if result not in {AuthResult.UNAUTH, AuthResult.FORBIDDEN}:
+                self._failures.take_back(attempt.peer)
         return result
 
     def retry_after_s(self, attempt: Attempt) -> int:

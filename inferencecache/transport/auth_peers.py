@@ -43,6 +43,14 @@ class FailedAttempts:
         if len(self._peers) > self._peers_max:
             self._peers.popitem(last=False)
 
+    def take_back(self, peer: str) -> None:
+        """Forget one attempt of *peer* that was counted before its outcome was known."""
+        started_ns, failures = self._peers.get(peer, (0, 0))
+        if failures > 1:
+            self._peers[peer] = (started_ns, failures - 1)
+        else:
+            self._peers.pop(peer, None)
+
     def wait_ns(self, peer: str) -> int:
         """Return how long *peer* has to wait before it is listened to again; 0 for not at all."""
         started_ns, failures = self._peers.get(peer, (0, 0))

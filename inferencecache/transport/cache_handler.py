@@ -19,7 +19,7 @@ from inferencecache.transport.convert import (
     update_steps,
 )
 from inferencecache.transport.drive import Completer, drive, drive_lookup
-from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require
+from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require, require_any
 from inferencecache.transport.lookup_stages import LookupStages
 from inferencecache.transport.read_lookup import read_route_request
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
@@ -96,6 +96,7 @@ class CacheHandler:
         self, request_iterator: AsyncIterable[WireUpdate | None], context: Context
     ) -> pb.Ack:
         """Apply each update of the stream before the next is read."""
+        require_any(self._guard, "ReportCacheState", context, Access.WRITE)
         async for message in request_iterator:
             if message is None:
                 self._observer.message_unparsable("ReportCacheState")

@@ -23,11 +23,19 @@ class TenantGuard(Protocol):
         """Tell whether the caller may; a refusal is counted."""
         ...
 
+    def allows_any(self, method: str, context: Context, access: Access) -> bool:
+        """Tell whether the caller may for some tenant; a refusal is counted."""
+        ...
+
 
 class OpenGuard:
     """Lets everything pass, for listeners that do not know their clients."""
 
     def allows(self, _method: str, _context: Context, _access: Access, _tenant_id: str) -> bool:
+        """Return true."""
+        return True
+
+    def allows_any(self, _method: str, _context: Context, _access: Access) -> bool:
         """Return true."""
         return True
 
@@ -51,6 +59,13 @@ class CertificateGuard:
         self._count(method)
         return False
 
+    def allows_any(self, method: str, context: Context, access: Access) -> bool:
+        """Tell whether the caller's certificate gives it *access* to any tenant."""
+        if self._access(context).allows_any(access):
+            return True
+        self._count(method)
+        return False
+
     def _access(self, context: Context) -> TenantAccess:
         return self._table.access_of(grpc_peer_names(context.auth_context()))
 
@@ -70,3 +85,19 @@ def require(guard: TenantGuard, method: str, context: Context, need: tuple[Acces
     access, tenant_id = need
     if not guard.allows(method, context, access, tenant_id):
         raise AccessDeniedError(access, tenant_id)
+
+
+def require_any(guard: TenantGuard, method: str, context: Context, access: Access) -> None:
+    """Let pass who has *access* to some tenant, before a stream says for which; else raise.
+
+    Args:
+        guard: Decides.
+        method: Name of the RPC.
+        context: The call.
+        access: The access.
+
+    Raises:
+        AccessDeniedError: The caller has it to no tenant.
+    """
+    if not guard.allows_any(method, context, access):
+        raise AccessDeniedError(access, "any tenant")

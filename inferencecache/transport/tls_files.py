@@ -163,7 +163,8 @@ def _trust(context: ssl.SSLContext, path: str, client_ca: bytes) -> None:
     none: no tickets, and only the TLS version that has no other way to resume.
     """
     try:
-        context.load_verify_locations(cadata=client_ca.decode("ascii"))
+        # Bundles carry comments in any language; what counts is ASCII.
+        context.load_verify_locations(cadata=client_ca.decode("ascii", "ignore"))
     except (OSError, ValueError) as error:
         raise TlsLoadError(f"{path} holds no authority: {_words(error)}") from error
     context.verify_mode = ssl.CERT_OPTIONAL

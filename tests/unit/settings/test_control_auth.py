@@ -46,6 +46,7 @@ def test_one_way_in_is_enough(auth: AuthSettings, control: ControlSettings) -> N
             "mutually exclusive",
         ),
         (AuthSettings(client_names=NAMES, insecure_disable_auth=True), MTLS, "mutually exclusive"),
+        (AuthSettings(client_names=NAMES, insecure_disable_auth=True), PLAIN, "mutually exclusive"),
         (AuthSettings(), PLAIN, "missing --allowed-controller-sa"),
         (AuthSettings(controller_audience=" "), PLAIN, "missing --allowed-controller-sa"),
         (AuthSettings(allowed_controller_sa=f" {SA}"), PLAIN, "whitespace"),

@@ -1,5 +1,6 @@
 """Who is let in, and how everybody else is refused."""
 
+import asyncio
 import hashlib
 from pathlib import Path
 
@@ -199,6 +200,26 @@ async def test_a_peer_that_fails_too_often_is_not_asked_about() -> None:
     assert bench.authenticator.retry_after_s(attempt) == 60
     bench.clock.advance_ns(60 * SECOND_NS)
     assert await bench.check("Bearer good") == AuthResult.OK
+
+
+async def test_attempts_at_the_same_time_are_attempts_too() -> None:
+    """A peer cannot get more tokens reviewed by asking for all of them at once."""
+    bench = Bench()
+    gate = asyncio.Event()
+    ask = bench.reviewer.review
+
+    async def slow(token: str, audience: str) -> Review | None:
+        await gate.wait()
+        return await ask(token, audience)
+
+    bench.reviewer.review = slow  # type: ignore[method-assign]
+    attempts = [asyncio.create_task(bench.check(f"Bearer token-{number}")) for number in range(50)]
+    await asyncio.sleep(0)
+    gate.set()
+    results = await asyncio.gather(*attempts)
+
+    assert len(bench.reviewer.asked) == 3
+    assert results.count(AuthResult.THROTTLED) == 47
 
 
 async def test_requests_without_a_token_are_no_attempts() -> None:
