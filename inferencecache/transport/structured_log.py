@@ -11,11 +11,14 @@ import sys
 from datetime import UTC, datetime
 from typing import Final, Protocol, TextIO
 
+import grpc
+
 from inferencecache.settings.logs import LogSettings
 
 Field = str | int | float | bool
 
 LOGGER_NAME: Final = "inferencecache"
+_GRPC_CORE_LOGGER: Final = "grpc._cython.cygrpc"
 
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -125,6 +128,12 @@ def configure_log(settings: LogSettings, stream: TextIO) -> None:
     root.handlers = [handler]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger(LOGGER_NAME).setLevel(level)
+    logging.getLogger(_GRPC_CORE_LOGGER).addFilter(_is_of_a_live_call)
+
+
+def _is_of_a_live_call(record: logging.LogRecord) -> bool:
+    """Leave out answers that could not be sent because whoever asked has gone: not a fault."""
+    return not (record.exc_info and isinstance(record.exc_info[1], grpc.aio.InternalError))
 
 
 def _quote(text: str) -> str:

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Iterator
 
+import grpc
 import pytest
 
 from inferencecache.settings.logs import LogSettings
@@ -100,3 +101,14 @@ def test_libraries_are_heard_from_warnings_on_and_named() -> None:
         "WARN",
         "asyncio",
     )
+
+
+def test_answers_to_clients_that_have_gone_are_not_logged() -> None:
+    """The gRPC core's complaint that it could not send is no fault of the server."""
+    _, stream = logged("text")
+    core = logging.getLogger("grpc._cython.cygrpc")
+    for trouble in (grpc.aio.InternalError("batch"), RuntimeError("real")):
+        core.error("raised in core", exc_info=(type(trouble), trouble, None))
+
+    assert "batch" not in stream.getvalue()
+    assert "real" in stream.getvalue()
