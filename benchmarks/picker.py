@@ -24,7 +24,7 @@ GIB = 1_024 * MIB
 
 _UNBOUND = [("grpc.max_receive_message_length", -1)]
 _AT_ONCE = 8
-_QUIET_S = 3.0
+_QUIET_S = 5.0
 
 
 def run(options: Options) -> Iterator[Row]:
@@ -34,7 +34,7 @@ def run(options: Options) -> Iterator[Row]:
         yield from asyncio.run(_picks(server, 600 if options.quick else 3_000))
     with serving_command("benchmarks.picker_server", "60000") as server:
         yield from asyncio.run(_in_flight(server, 200 if options.quick else 1_000))
-    with serving_command("benchmarks.picker_server", "500") as server:
+    with serving_command("benchmarks.picker_server", "2000") as server:
         yield asyncio.run(_abandoned(server, 5_000 if options.quick else 50_000))
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
+from contextlib import suppress
 from random import Random
 from time import perf_counter
 
@@ -72,7 +73,11 @@ class Gateway:
         await self.stub.ReportFinalToken(pb.ReportFinalTokenRequest(response_id=picked.response_id))
 
     async def abandon(self, messages: list[bytes], point: int) -> None:
-        """Begin a request and stop somewhere."""
+        """Begin a request and stop somewhere; one that took too long has stopped already."""
+        with suppress(grpc.aio.AioRpcError):
+            await self._abandon(messages, point)
+
+    async def _abandon(self, messages: list[bytes], point: int) -> None:
         if point == 0:
             call = self._push()
             await call.write(messages[0])

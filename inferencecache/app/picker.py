@@ -17,6 +17,7 @@ from inferencecache.settings.address import ADDRESS_FORM, BindAddress
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
+from inferencecache.transport.free_memory import give_back
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard
 from inferencecache.transport.grpc_port import GrpcPort, RpcHandlers
 from inferencecache.transport.picker_handler import (
@@ -36,6 +37,8 @@ MakeChooser = Callable[[InFlight], Chooser]
 
 _MESSAGE_OVERHEAD_BYTES = 1_048_576
 """The picker's own port takes a largest chunk, or a report with a text as long, and no more."""
+
+_STREAMS_UNLIMITED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +116,15 @@ class Picker:
         return None if self._port is None else await self._port.start()
 
     async def run(self) -> None:
-        """End, for ever, what nobody asks for any more."""
+        """End, for ever, what nobody asks for any more, and give its memory back."""
+        bodies, highest = self.plane.bodies, 0
         while True:
             await asyncio.sleep(self._settings.tick_ns / NS_PER_S)
             self.plane.tick()
+            highest = max(highest, bodies.buffered_bytes)
+            if highest - bodies.buffered_bytes >= self._settings.give_back_bytes:
+                highest = bodies.buffered_bytes
+                await asyncio.to_thread(give_back)
 
     async def drain(self, limit_s: float) -> None:
         """Take no new bodies and wait for those that are there to be let go.
@@ -168,6 +176,9 @@ class Picker:
 def _own_port(parts: PickerParts) -> GrpcSettings:
     """Return the settings of a port that serves the picker alone; it compresses nothing.
 
+    Bodies are limited by their own number, so calls are not: where the library limits calls per
+    connection, it stops to answer for a while when many of them are cancelled.
+
     Raises:
         ConfigError: Its address has another form.
     """
@@ -183,5 +194,6 @@ def _own_port(parts: PickerParts) -> GrpcSettings:
         parts.port,
         bind_address=address,
         receive_bytes_max=receive_bytes_max,
+        streams_max=_STREAMS_UNLIMITED,
         compression="none",
     )

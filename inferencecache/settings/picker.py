@@ -123,6 +123,14 @@ class PickerSettings:
         minimum=NS_PER_MS,
         help="Pause between two looks for bodies and decisions whose time is over.",
     )
+    give_back_bytes: int = knob(
+        64 * _MIB,
+        flag="picker-give-back-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=_MIB,
+        help="When bodies take this much less than before, free memory goes back to the system.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
