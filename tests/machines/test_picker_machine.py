@@ -188,6 +188,18 @@ class PickerMachine(RuleBasedStateMachine):
         self.model.settle(plain, answer.response_id, endpoint, self.now)
         return answer.response_id
 
+    @rule(target=responses, size=st.integers(0, 8), endpoint=st.sampled_from("ab"))
+    def decide_at_once(self, size: int, endpoint: str) -> object:
+        """Go all the way to a decision, which single steps seldom do."""
+        upload = self.open_upload(None)
+        if not isinstance(upload, tuple):
+            return multiple()
+        self.append(upload, size)
+        stream = self.complete(upload)
+        if not isinstance(stream, tuple):
+            return multiple()
+        return self.settle(self.pick(stream), endpoint)
+
     @rule(stream=picked)
     def refuse(self, stream: tuple[Body, PlainBody]) -> None:
         """Answer a Pick without a destination, if nobody has decided."""
@@ -286,4 +298,4 @@ class PickerMachine(RuleBasedStateMachine):
 
 
 TestPicker = PickerMachine.TestCase
-TestPicker.settings = hypothesis_settings(max_examples=100, stateful_step_count=50, deadline=None)
+TestPicker.settings = hypothesis_settings(max_examples=150, stateful_step_count=50, deadline=None)
