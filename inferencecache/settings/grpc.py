@@ -38,13 +38,13 @@ class GrpcSettings:
         help="Longest metadata a call may carry; longer ones end in RESOURCE_EXHAUSTED.",
     )
     streams_max: int = knob(
-        1_000,
+        100_000,
         flag="grpc-max-concurrent-streams",
         kind=KnobKind.INTEGER,
         unit="calls per connection",
         minimum=1,
         maximum=2**31 - 1,
-        help="Calls one connection may have open; further ones wait at the client.",
+        help="Calls one connection may have open, and calls that may wait for the busy server.",
     )
     keepalive_time_ns: int = knob(
         60 * NS_PER_S,

@@ -112,6 +112,9 @@ def _new_server(settings: GrpcSettings) -> grpc.aio.Server:
             ("grpc.max_metadata_size", settings.metadata_bytes_max),
             ("grpc.absolute_max_metadata_size", settings.metadata_bytes_max),
             ("grpc.max_concurrent_streams", settings.streams_max),
+            # Calls that wait for their turn while the loop is busy must wait, not be refused.
+            ("grpc.server.max_pending_requests", settings.streams_max),
+            ("grpc.server.max_pending_requests_hard_limit", settings.streams_max),
             ("grpc.keepalive_time_ms", settings.keepalive_time_ns // NS_PER_MS),
             ("grpc.keepalive_timeout_ms", settings.keepalive_timeout_ns // NS_PER_MS),
             ("grpc.http2.ping_timeout_ms", settings.keepalive_timeout_ns // NS_PER_MS),
