@@ -125,11 +125,18 @@ async def test_an_identity_without_a_mapping_gets_nothing_but_health(guarded: Gu
         async with guarded.stub(control, stranger) as stub:
             assert (await stub.LookupRoute(LOOKUP)).reason_code == "NO_HINT"
             assert await code_of(stub.ReportCacheState(iter([update()]))) is DENIED
+            assert await code_of(stub.ReportCacheState(iter([]))) is DENIED
         credentials = guarded.authority.channel_credentials(stranger)
         async with grpc.aio.secure_channel(control.server.grpc_target, credentials) as channel:
             health = health_pb2_grpc.HealthStub(channel)
             status = (await health.Check(health_pb2.HealthCheckRequest())).status
             assert status == health_pb2.HealthCheckResponse.SERVING
+            report = channel.stream_unary(
+                "/inferencecache.v1alpha1.InferenceCache/ReportCacheState"
+            )
+            assert await code_of(report(iter([b"\xff\xff\xff"]))) is DENIED
+        denied = "inferencecache_grpc_access_denied_total"
+        assert await control.metric(denied, method="ReportCacheState") == 3
 
 
 async def test_a_changed_mapping_counts_for_open_connections(guarded: Guarded) -> None:

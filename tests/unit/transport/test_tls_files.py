@@ -138,3 +138,12 @@ def test_touched_files_are_no_rotation(tmp_path: Path, authority: Authority) -> 
     Path(where.cert_file).touch()
     assert files.current() is first
     assert files.reloads == 0
+
+
+def test_bundles_may_carry_comments_in_any_language(tmp_path: Path, authority: Authority) -> None:
+    """What stands around the certificates of a bundle is nobody's business."""
+    where = paths(tmp_path, authority, with_ca=True)
+    bundle = Path(where.client_ca_file)
+    bundle.write_bytes("# Autorité de test\n".encode() + authority.pem)
+
+    assert TlsFiles(where, SystemClock(), print).current().client_ca == bundle.read_bytes()
