@@ -1,0 +1,33 @@
+"""A candidate: one place that could serve one request, and the model's name there."""
+
+from dataclasses import dataclass
+
+from inferencecache.picker.choice import LocalDestination, ProviderDestination
+from inferencecache.picker.fleet.member import Endpoint, Member, ModelRow, Provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One place that could serve a request.
+
+    Attributes:
+        member: The worker set or provider.
+        endpoint: Which of the set's workers; None for a provider.
+        model: The row of the member that serves the request; its name is the target model.
+        destination: What a Choice of it says.
+    """
+
+    member: Member
+    endpoint: Endpoint | None
+    model: ModelRow
+    destination: LocalDestination | ProviderDestination
+
+    @property
+    def is_provider(self) -> bool:
+        """Whether it is outside of the cluster."""
+        return isinstance(self.member, Provider)
+
+    @property
+    def name(self) -> str:
+        """Under which its load, its failures and its metrics are kept."""
+        return self.destination.name
