@@ -14,9 +14,18 @@ from inferencecache.picker.fleet.member import (
     WorkerSet,
 )
 from inferencecache.picker.fleet.pool import ContextOverflow, Pool, RankBy, Tier
+from inferencecache.picker.fleet.rewrites import ModelRewrite, RewriteRule, RewriteTarget
+from inferencecache.picker.fleet.rules import (
+    NO_LIMITS,
+    PickerPolicy,
+    PolicyRule,
+    RequestLimits,
+    RuleAction,
+)
 
 __all__ = [
     "EMPTY_FLEET",
+    "NO_LIMITS",
     "Candidate",
     "ContextOverflow",
     "Endpoint",
@@ -24,12 +33,19 @@ __all__ = [
     "EngineKind",
     "Fleet",
     "Member",
+    "ModelRewrite",
     "ModelRow",
     "ObjectName",
+    "PickerPolicy",
+    "PolicyRule",
     "Pool",
     "PriorsForEngine",
     "Provider",
     "RankBy",
+    "RequestLimits",
+    "RewriteRule",
+    "RewriteTarget",
+    "RuleAction",
     "Tier",
     "WorkerSet",
 ]
