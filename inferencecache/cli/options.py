@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from inferencecache.cli.help_page import GLUE
 from inferencecache.settings.file import read_settings_file
 from inferencecache.settings.knob import Knob, KnobKind, env_of, knobs_of
 from inferencecache.settings.loader import Sources, groups_of, load_settings
@@ -45,8 +46,8 @@ def _parameters(settings_class: type) -> Iterator[inspect.Parameter]:
     yield _parameter(
         CONFIG_FLAG,
         metavar="FILE",
-        help=f"YAML file of settings, keyed by flag; flags and variables win over it "
-        f"(env {env_of(CONFIG_FLAG)}).",
+        help=f"YAML file of settings, keyed by flag; flags and variables win over it.\n"
+        f"(env{GLUE}{env_of(CONFIG_FLAG)})",
     )
     for group_name, group in groups_of(settings_class):
         for knob in knobs_of(group):
@@ -71,6 +72,8 @@ def _parameter(flag: str, **option: Any) -> inspect.Parameter:  # noqa: ANN401 -
 
 
 def _help(knob: Knob) -> str:
+    """Return what the setting is and, on a line of its own, its default and its variable."""
     default = write(knob, knob.default) or '""'
     unit = knob.unit if knob.kind in {KnobKind.INTEGER, KnobKind.NUMBER} else ""
-    return f"{knob.help} (default {' '.join(filter(None, (default, unit)))}, env {knob.env})"
+    standard = " ".join(filter(None, (default, unit)))
+    return f"{knob.help}\n(default {standard}, env{GLUE}{knob.env})"

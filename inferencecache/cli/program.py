@@ -12,6 +12,7 @@ import typer
 
 from inferencecache import __version__
 from inferencecache.cli import crds, demo, doctor, fake_engine, replay, serve, subscribe
+from inferencecache.cli.help_page import PlainHelpCommand, PlainHelpGroup
 from inferencecache.cli.switches import with_values
 from inferencecache.errors import ConfigError
 
@@ -19,6 +20,15 @@ COMMANDS = (demo, replay, serve, subscribe, doctor, fake_engine, crds)
 """The command modules, in the order in which ``--help`` lists them."""
 
 USAGE_ERROR = 2
+
+HELP = ("--help",)
+"""What a call without any argument stands for."""
+
+FIRST_STEPS = (
+    "Start here: `inferencecache replay` shows on a real request trace what the cache plane gains, "
+    "`inferencecache serve` runs one. `inferencecache COMMAND --help` explains a command."
+)
+"""The end of the program's own help page."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -37,25 +47,36 @@ def run(arguments: Sequence[str]) -> int:
         arguments: What follows the program's name.
 
     Returns:
-        The exit code: 2 for wrong usage or settings, otherwise the command's own.
+        The exit code: 2 for wrong usage or settings and when there is nothing to do, otherwise
+        the command's own.
     """
     command = typer.main.get_command(build())
     try:
         code = command.main(
-            with_values(arguments), prog_name="inferencecache", standalone_mode=False
+            with_values(arguments or HELP), prog_name="inferencecache", standalone_mode=False
         )
-    except (typer.TyperException, ConfigError) as error:
-        _complain(error.format_message() if isinstance(error, typer.TyperException) else str(error))
+    except typer.TyperException as error:
+        _complain(f"{error.format_message()}{_where_to_look(error)}")
+        return USAGE_ERROR
+    except ConfigError as error:
+        _complain(str(error))
         return USAGE_ERROR
     except typer.Abort:
         return 130
+    if not arguments:
+        return USAGE_ERROR
     return code if isinstance(code, int) else 0
 
 
 def _complain(message: str) -> None:
-    """Write *message* as one line; it is empty when the help text has said it all."""
-    if message:
-        sys.stderr.write(f"inferencecache: error: {' '.join(message.split())}\n")
+    """Write *message* as one line."""
+    sys.stderr.write(f"inferencecache: error: {' '.join(message.split())}\n")
+
+
+def _where_to_look(error: typer.TyperException) -> str:
+    """Return which help page answers the question that *error* leaves open."""
+    context = getattr(error, "ctx", None)
+    return f" (try `{context.command_path} --help`)" if context is not None else ""
 
 
 def build() -> typer.Typer:
@@ -63,13 +84,16 @@ def build() -> typer.Typer:
     app = typer.Typer(
         help="The cache plane for LLM fleets: where is a prompt's KV cache warm?",
         add_completion=False,
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
+        cls=PlainHelpGroup,
+        epilog=FIRST_STEPS,
     )
     app.callback()(_root)
     for module in COMMANDS:
         module.register(app)
+    for command in app.registered_commands:
+        command.cls = PlainHelpCommand
     return app
 
 

@@ -20,8 +20,6 @@ from inferencecache.settings.server import ServerSettings
 def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep help text from being wrapped."""
     monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setenv("TERMINAL_WIDTH", "300")
-    monkeypatch.setenv("NO_COLOR", "1")
 
 
 def error_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -71,9 +69,11 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["serve", "--tokenizer-models-dir", "d"], ["--tokenizer-models-dir", "tokenize"]),
         (["serve", "--config", "/absent.yaml"], ["--config", "/absent.yaml", "readable"]),
         (["serve", "--ttl"], ["--ttl"]),
-        (["serve", "--no-such-flag"], ["--no-such-flag"]),
-        (["serve", "surplus"], ["surplus"]),
-        (["no-such-command"], ["no-such-command"]),
+        (["serve", "--no-such-flag"], ["--no-such-flag", "`inferencecache serve --help`"]),
+        (["serve", "surplus"], ["surplus", "`inferencecache serve --help`"]),
+        (["no-such-command"], ["no-such-command", "`inferencecache --help`"]),
+        (["srve"], ["srve", "Did you mean 'serve'?"]),
+        (["--no-such-flag"], ["--no-such-flag", "`inferencecache --help`"]),
     ],
 )
 def test_wrong_usage_exits_2_with_one_line(
@@ -104,11 +104,27 @@ def test_a_wrong_variable_exits_2_and_names_the_variable(
 
 
 def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    """Called with nothing, the program explains itself and complains about nothing else."""
+    """Called with nothing, the program explains itself, and a script notices that nothing ran."""
+    assert run(["--help"]) == 0
+    page = capsys.readouterr().out
     assert run([]) == 2
     captured = capsys.readouterr()
-    assert "serve" in captured.out + captured.err
-    assert "error" not in captured.err
+    assert (captured.out, captured.err) == (page, "")
+    assert "Start here" in page
+
+
+def test_module_runs_like_the_command() -> None:
+    """``python -m inferencecache`` is the command under the same name."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "inferencecache", "no-such-command"],
+        env={**os.environ, "PYTHONPATH": str(Path(inferencecache.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("inferencecache: error: No such command 'no-such-command'")
+    assert finished.stderr.count("\n") == 1
 
 
 def test_help_does_not_load_the_server() -> None:
