@@ -5,7 +5,23 @@ from enum import StrEnum
 from typing import Protocol
 
 from inferencecache.picker.bodies import Rope
+from inferencecache.picker.destination import Destination, LocalDestination, ProviderDestination
+from inferencecache.picker.fleet.candidate import Candidate
+from inferencecache.picker.qos import QosClass
 from inferencecache.picker.request import InferenceRequest
+
+__all__ = [
+    "Choice",
+    "Chooser",
+    "Destination",
+    "LocalDestination",
+    "Outcome",
+    "PoolName",
+    "ProviderDestination",
+    "QosClass",
+    "Question",
+    "Refusal",
+]
 
 
 class Outcome(StrEnum):
@@ -16,14 +32,6 @@ class Outcome(StrEnum):
     DEGRADED = "DEGRADED"
     BAD_REQUEST = "BAD_REQUEST"
     POLICY_REJECTED = "POLICY_REJECTED"
-
-
-class QosClass(StrEnum):
-    """How long a request can wait; the names are the wire's."""
-
-    INTERACTIVE = "INTERACTIVE"
-    BATCH = "BATCH"
-    DEFERRABLE = "DEFERRABLE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,42 +71,6 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalDestination:
-    """An engine that the caller can reach by its address.
-
-    Attributes:
-        endpoint: ``host:port``, an IPv6 address in brackets.
-    """
-
-    endpoint: str
-
-    @property
-    def name(self) -> str:
-        """Under which its requests in flight are counted."""
-        return self.endpoint
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderDestination:
-    """A provider that the caller resolves.
-
-    Attributes:
-        namespace: Of the backend.
-        backend: Its name.
-        path: Takes the place of the client's; empty leaves it.
-    """
-
-    namespace: str
-    backend: str
-    path: str = ""
-
-    @property
-    def name(self) -> str:
-        """Under which its requests in flight are counted."""
-        return f"provider:{self.namespace}/{self.backend}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """A destination.
 
@@ -107,12 +79,16 @@ class Choice:
         target_model: What the body shall name.
         reason: ``key=value`` pairs separated by semicolons.
         is_degraded: Whether something was missing that should have led the choice.
+        tier: Name of the tier it was found in; empty where there are none.
+        candidate: What was chosen; None where a chooser knows destinations only.
     """
 
-    destination: LocalDestination | ProviderDestination
+    destination: Destination
     target_model: str
     reason: str = ""
     is_degraded: bool = False
+    tier: str = ""
+    candidate: Candidate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +96,7 @@ class Refusal:
     """No destination.
 
     Attributes:
-        outcome: NO_WORKERS or POLICY_REJECTED.
+        outcome: NO_WORKERS, POLICY_REJECTED or BAD_REQUEST.
         reason: ``key=value`` pairs separated by semicolons.
     """
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from inferencecache.picker.choice import LocalDestination, ProviderDestination
+from inferencecache.picker.destination import Destination
 from inferencecache.picker.fleet.member import Endpoint, Member, ModelRow, Provider
 
 
@@ -20,7 +20,7 @@ class Candidate:
     member: Member
     endpoint: Endpoint | None
     model: ModelRow
-    destination: LocalDestination | ProviderDestination
+    destination: Destination
 
     @property
     def is_provider(self) -> bool:

@@ -9,8 +9,8 @@ Rules of this file
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inferencecache.picker.choice import QosClass
 from inferencecache.picker.fleet.member import ObjectName
+from inferencecache.picker.qos import QosClass
 
 
 class RuleAction(StrEnum):
