@@ -51,12 +51,16 @@ class InferenceRequest:
 
     Attributes:
         api: What it is meant for.
-        model: Its model; of several ``model`` keys the last, as parsers read them.
+        model: Its model; of several ``model`` keys the last, as parsers read them. Empty only where
+            that was allowed.
         model_names: Every value of a top-level ``model``, in order.
-        model_spans: Where they stand, quotes included.
+        model_spans: Where they stand, quotes included; where there is none, the empty span at
+            which one can be put.
         is_stream: Whether the answer is to come in pieces.
         output_tokens_max: Limit of the answer, None where none is given.
         affinity: Texts that tie requests together.
+        prompt_bytes: Length of the longest prompt as it is written; None if it is not known.
+        prompt_tokens: Length of the longest prompt where it is given as token ids, else None.
     """
 
     api: Api
@@ -66,3 +70,10 @@ class InferenceRequest:
     is_stream: bool = False
     output_tokens_max: int | None = None
     affinity: Affinity = Affinity()
+    prompt_bytes: int | None = None
+    prompt_tokens: int | None = None
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether there is no ``model`` at all."""
+        return not self.model_names

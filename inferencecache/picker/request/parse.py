@@ -1,6 +1,7 @@
 """From the bytes of a body to what routing needs of it."""
 
 import codecs
+import re
 from typing import Final
 
 import msgspec
@@ -10,15 +11,21 @@ from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
 from inferencecache.picker.request.envelope import ABSENT, Envelope, read_envelope, read_value
 from inferencecache.picker.request.inference_request import Affinity, Api, InferenceRequest
 from inferencecache.picker.request.model_spans import model_spans
+from inferencecache.picker.request.prompt_size import prompt_size
 from inferencecache.picker.request.shape import api_of
 from inferencecache.picker.request.structure import is_deeper_than, is_utf8, long_number
 from inferencecache.settings.picker import PickerParseSettings
 
 _AFFINITY_BYTES_MAX: Final = 1_024
+_EMPTY_OBJECT: Final = re.compile(rb"\s*\{\s*\}")
 
 
 def parse_body(
-    data: bytes, settings: PickerParseSettings, keys_max: int | None = None
+    data: bytes,
+    settings: PickerParseSettings,
+    keys_max: int | None = None,
+    *,
+    may_lack_model: bool = False,
 ) -> InferenceRequest:
     """Read a body.
 
@@ -26,6 +33,7 @@ def parse_body(
         data: All of it; a byte order mark in front is allowed.
         settings: What is too deep or too long.
         keys_max: Most ``model`` keys at any depth that may be looked at, None for any number.
+        may_lack_model: Whether a body may name no model, or an empty one.
 
     Returns:
         What it says; spans count from the first byte of *data*.
@@ -39,18 +47,26 @@ def parse_body(
     _check_text(text, settings)
     envelope = read_envelope(text)
     _check_numbers(text, settings)
-    if envelope.model is ABSENT:
+    spans: list[Span] = []
+    if envelope.model is not ABSENT:
+        spans = model_spans(text, keys_max)
+    elif not may_lack_model or _EMPTY_OBJECT.match(text):
         raise BadBodyError(BodyFlaw.MODEL_MISSING)
-    spans = model_spans(text, keys_max)
     names = tuple(_model_name(text, span, settings) for span in spans)
+    if spans and not names[-1] and not may_lack_model:
+        raise BadBodyError(BodyFlaw.MODEL_EMPTY, spans[-1].start)
+    api = _allowed_api(envelope, settings)
+    size = prompt_size(envelope, api)
     return InferenceRequest(
-        api=_allowed_api(envelope, settings),
-        model=names[-1],
+        api=api,
+        model=names[-1] if names else "",
         model_names=names,
-        model_spans=tuple(Span(start + mark, end + mark) for start, end in spans),
+        model_spans=tuple(Span(start + mark, end + mark) for start, end in spans or [_gap(text)]),
         is_stream=read_value(envelope.stream, bool) or False,
         output_tokens_max=_output_tokens_max(envelope),
         affinity=_affinity(envelope),
+        prompt_bytes=size.text_bytes,
+        prompt_tokens=size.tokens,
     )
 
 
@@ -74,11 +90,15 @@ def _model_name(text: bytes, span: Span, settings: PickerParseSettings) -> str:
         name = msgspec.json.decode(text[span.start : span.end], type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BadBodyError(BodyFlaw.MODEL_NOT_TEXT, span.start) from None
-    if not name:
-        raise BadBodyError(BodyFlaw.MODEL_EMPTY, span.start)
     if len(name.encode()) > settings.model_bytes_max:
         raise BadBodyError(BodyFlaw.MODEL_TOO_LONG, span.start)
     return name
+
+
+def _gap(text: bytes) -> Span:
+    """Return the empty span behind the first bracket, where a member can be put."""
+    behind = text.index(b"{") + 1
+    return Span(behind, behind)
 
 
 def _allowed_api(envelope: Envelope, settings: PickerParseSettings) -> Api:

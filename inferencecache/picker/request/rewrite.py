@@ -9,13 +9,20 @@ from inferencecache.picker.request.inference_request import InferenceRequest
 def rewritten(content: Rope, request: InferenceRequest, target_model: str) -> Rope:
     """Return *content* with *target_model* as the value of every top-level ``model``.
 
-    A body in which all of them name it already is returned as it is, to the byte.
+    A body in which all of them name it already is returned as it is, to the byte. One that has no
+    ``model`` gets it as its first member.
 
     Args:
         content: The body that *request* was read from.
         request: Where the values stand.
         target_model: What they shall be.
     """
+    if request.lacks_model:
+        return content.spliced(request.model_spans, _member(target_model))
     if all(name == target_model for name in request.model_names):
         return content
     return content.spliced(request.model_spans, msgspec.json.encode(target_model))
+
+
+def _member(target_model: str) -> bytes:
+    return b'"model":' + msgspec.json.encode(target_model) + b","

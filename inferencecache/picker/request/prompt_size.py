@@ -1,0 +1,109 @@
+"""How long a prompt is, without reading it.
+
+Rules of this file: token ids are counted; of texts only the length is taken, as they are written.
+Of several prompts the longest counts, since a context window holds one at a time. What is encoded
+in base64, pictures and sound, is no text and counts nothing.
+"""
+
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from inferencecache.picker.request.envelope import Envelope
+from inferencecache.picker.request.inference_request import Api
+
+_PARTS_MAX: Final = 4_096
+"""Lists with more prompts than this are not taken apart; their size is not known then."""
+
+_MEDIA_MIN: Final = 256
+_IN_TOKEN_IDS: Final = b"0123456789,[] \t\n\r"
+_BLANKS: Final = b" \t\n\r"
+_DATA_URL: Final = b";base64,"
+_DATA_KEY: Final = b'"data"'
+
+
+class PromptSize(NamedTuple):
+    """The length of a prompt.
+
+    Attributes:
+        text_bytes: Of texts, as they are written; None if it is not known.
+        tokens: Of token ids; None if there are none.
+    """
+
+    text_bytes: int | None = None
+    tokens: int | None = None
+
+
+def prompt_size(envelope: Envelope, api: Api) -> PromptSize:
+    """Return how long the longest prompt of *envelope* is.
+
+    Complexity: O(length of the prompt), at the speed of memory.
+    """
+    if api is Api.COMPLETIONS:
+        return _of_prompts(bytes(envelope.prompt))
+    if api in {Api.EMBEDDINGS, Api.AMBIGUOUS_INPUT}:
+        return _of_prompts(bytes(envelope.input))
+    if api is Api.RERANK:
+        return _together(bytes(envelope.query), _of_prompts(bytes(envelope.documents)))
+    if api is Api.SCORE:
+        return _together(bytes(envelope.text_1), _of_prompts(bytes(envelope.text_2)))
+    if api is Api.UNKNOWN:
+        return PromptSize()
+    parts = (envelope.messages, envelope.system, envelope.instructions, envelope.input)
+    texts = [bytes(part) for part in parts]
+    tools_bytes = memoryview(envelope.tools).nbytes
+    return PromptSize(
+        text_bytes=tools_bytes + sum(len(text) - _media_bytes(text) for text in texts)
+    )
+
+
+def _of_prompts(prompts: bytes) -> PromptSize:
+    """Return the size of the longest of *prompts*: a text, or a list of texts, ids or lists."""
+    if not prompts.startswith(b"["):
+        return PromptSize(text_bytes=len(prompts))
+    if not prompts.translate(None, _IN_TOKEN_IDS):
+        return _of_token_ids(prompts)
+    if prompts.count(b",") >= _PARTS_MAX:
+        return PromptSize()
+    parts = msgspec.json.decode(prompts, type=list[Raw])
+    return PromptSize(text_bytes=max(memoryview(part).nbytes for part in parts))
+
+
+def _of_token_ids(prompts: bytes) -> PromptSize:
+    if prompts.count(b"]") > _PARTS_MAX:
+        return PromptSize()
+    lists = (part.strip(b"," + b"[" + _BLANKS) for part in prompts.split(b"]"))
+    return PromptSize(tokens=max(part.count(b",") + 1 if part else 0 for part in lists))
+
+
+def _together(text: bytes, others: PromptSize) -> PromptSize:
+    if others.text_bytes is None:
+        return PromptSize()
+    return PromptSize(text_bytes=len(text) + others.text_bytes)
+
+
+def _text_bytes(part: bytes) -> int:
+    return max(len(part) - _media_bytes(part), 0)
+
+
+def _media_bytes(text: bytes) -> int:
+    """Return how many bytes of *text* are base64: in ``data:`` URLs and members named ``data``."""
+    total, at = 0, text.find(_DATA_URL)
+    while at >= 0:
+        end = _end_of_string(text, at)
+        total += end - at
+        at = text.find(_DATA_URL, end)
+    at = text.find(_DATA_KEY)
+    while at >= 0:
+        start = text.find(b'"', at + len(_DATA_KEY))
+        end = _end_of_string(text, start + 1)
+        if end - start > _MEDIA_MIN and b" " not in text[start : start + _MEDIA_MIN]:
+            total += end - start
+        at = text.find(_DATA_KEY, end)
+    return total
+
+
+def _end_of_string(text: bytes, start: int) -> int:
+    end = text.find(b'"', start)
+    return len(text) if end < 0 else end

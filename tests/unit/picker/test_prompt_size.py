@@ -1,0 +1,104 @@
+"""How long a prompt is taken to be."""
+
+import json
+
+import pytest
+
+from inferencecache.picker.bodies import Rope
+from inferencecache.picker.request import BadBodyError, InferenceRequest, parse_body, rewritten
+from inferencecache.settings.picker import PickerParseSettings
+
+PARSE = PickerParseSettings()
+PICTURE = "A" * 4_000
+
+
+def parse(**fields: object) -> InferenceRequest:
+    """Return what a body with *fields* says."""
+    return parse_body(json.dumps({"model": "m", **fields}).encode(), PARSE)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tokens"),
+    [
+        ([1, 2, 3], 3),
+        ([], 0),
+        ([[1, 2], [3, 4, 5], []], 3),
+        ([151644], 1),
+    ],
+    ids=str,
+)
+def test_token_ids_are_counted(prompt: list[object], tokens: int) -> None:
+    """Exactly; of several prompts the longest counts."""
+    for request in (parse(prompt=prompt), parse(input=prompt, encoding_format="float")):
+        assert request.prompt_tokens == tokens
+        assert request.prompt_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "size"),
+    [
+        ({"prompt": "hello"}, 7),
+        ({"prompt": ["a", "longest", "b"]}, 9),
+        ({"input": ["a", "bcd"]}, 5),
+        ({"input": "abc"}, 5),
+        ({"query": "qq", "documents": ["a", "bcd"]}, 4 + 5),
+        ({"text_1": "a", "text_2": "bcd"}, 3 + 5),
+        ({"messages": ["0123456789"]}, 14),
+        ({"messages": ["0123456789"], "tools": ["t"], "system": "s"}, 14 + 5 + 3),
+        ({"input": "abc", "instructions": "de"}, 5 + 4),
+    ],
+    ids=str,
+)
+def test_texts_are_measured(fields: dict[str, object], size: int) -> None:
+    """As they are written, quotes and all; of several prompts the longest counts."""
+    request = parse(**fields)
+    assert request.prompt_bytes == size
+    assert request.prompt_tokens is None
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}},
+        {"type": "image", "source": {"type": "base64", "data": PICTURE}},
+        {"type": "input_audio", "input_audio": {"data": PICTURE, "format": "wav"}},
+    ],
+    ids=lambda part: part["type"],
+)
+def test_pictures_and_sound_are_no_text(part: dict[str, object]) -> None:
+    """A picture of a megabyte is not a quarter of a million tokens."""
+    size = parse(messages=[{"role": "user", "content": [part]}]).prompt_bytes
+    assert size is not None
+    assert 0 < size < 200
+    text = {"role": "user", "content": [{"type": "text", "data": "some words " * 100}]}
+    assert (parse(messages=[text]).prompt_bytes or 0) > 1_000
+
+
+def test_what_is_too_much_to_take_apart_is_not_known() -> None:
+    """Ten thousand prompts are no reason to build ten thousand objects."""
+    for request in (parse(prompt=["a"] * 5_000), parse(prompt=[[1]] * 5_000), parse(other=1)):
+        assert request.prompt_bytes is None
+        assert request.prompt_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("body", "changed"),
+    [
+        (b'{"prompt":"x"}', b'{"model":"n","prompt":"x"}'),
+        (b'\xef\xbb\xbf { "prompt":"x"}', b'\xef\xbb\xbf {"model":"n", "prompt":"x"}'),
+        (b'{"model":"","prompt":"x"}', b'{"model":"n","prompt":"x"}'),
+    ],
+)
+def test_a_model_can_be_put_where_there_is_none(body: bytes, changed: bytes) -> None:
+    """Where it is allowed to lack one; nothing else moves."""
+    with pytest.raises(BadBodyError, match="model_"):
+        parse_body(body, PARSE)
+    request = parse_body(body, PARSE, may_lack_model=True)
+    assert request.model == ""
+    assert rewritten(Rope([body]), request, "n").join() == changed
+
+
+def test_an_empty_object_is_no_request() -> None:
+    """Not even where a model would be put into it."""
+    with pytest.raises(BadBodyError, match="model_missing"):
+        parse_body(b" { }", PARSE, may_lack_model=True)
