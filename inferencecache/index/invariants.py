@@ -70,7 +70,7 @@ def _check_model(model: ModelState) -> None:
     assert scopes or model.stats, f"empty model {model.model_id!r} survives"
     for scope in scopes:
         _check_scope(scope)
-    keys = sum(len(part.run_of) for scope in scopes for part in scope.partitions.values())
+    keys = sum(part.run_of.blocks for scope in scopes for part in scope.partitions.values())
     assert model.keys == keys, "keys of the model"
     assert model.entries == sum(who.entries for who in model.incarnations.values())
     for replica_id, incarnation in model.incarnations.items():
@@ -98,12 +98,12 @@ def _check_scope(scope: ScopeState) -> None:
 
 
 def _check_partition(partition: Partition) -> None:
-    assert partition.run_of, f"empty partition {partition.adapter_id!r} survives"
+    assert partition.run_of.blocks, f"empty partition {partition.adapter_id!r} survives"
     blocks = 0
-    for run in dict.fromkeys(partition.run_of.values()):
+    for run in partition.run_of.runs():
         _check_run(partition, run)
         blocks += run.length
-    assert blocks == len(partition.run_of), "each block is in exactly one run"
+    assert blocks == partition.run_of.blocks, "each block is in exactly one run"
 
 
 def _check_run(partition: Partition, run: Run) -> None:
@@ -111,7 +111,7 @@ def _check_run(partition: Partition, run: Run) -> None:
     assert len(hashes) == run.length == len(run.token_counts) > 0, "lengths of a run"
     assert run.length <= RUN_BLOCKS_MAX, "a run's length is bounded"
     assert run.partition is partition, "a run knows its partition"
-    assert all(partition.run_of[block_hash] is run for block_hash in hashes), "run_of names it"
+    assert all(partition.run_of.get(block_hash) is run for block_hash in hashes), "run_of names it"
     if run.length > 1:
         assert len(run.packed) == run.length * run.stride, "packed blocks of one width"
         assert is_uniform(run.packed, run.stride - OVERHEAD), "packed blocks of one width"
@@ -129,9 +129,9 @@ def _check_run(partition: Partition, run: Run) -> None:
 def _runs(model: ModelState) -> Iterator[Run]:
     for scope in model.scopes.values():
         for partition in scope.partitions.values():
-            yield from dict.fromkeys(partition.run_of.values())
+            yield from partition.run_of.runs()
 
 
 def _holds(partition: Partition) -> Iterator[Hold]:
-    for run in dict.fromkeys(partition.run_of.values()):
+    for run in partition.run_of.runs():
         yield from run.holds.values()

@@ -22,9 +22,9 @@ Source: docs/adr/0002-runs.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
+from inferencecache.index.block_table import BlockTable
 from inferencecache.index.packing import unpack
 from inferencecache.index.run import Hold, Incarnation, Run
 from inferencecache.index.token_counts import TokenCounts, concatenated
@@ -44,7 +44,7 @@ class Partition:
     def __init__(self, scope: ScopeState, adapter_id: str, ledger: Ledger) -> None:
         self.scope = scope
         self.adapter_id = adapter_id
-        self.run_of: dict[bytes, Run] = {}
+        self.run_of = BlockTable()
         self._ledger = ledger
 
     def add_run(
@@ -52,8 +52,7 @@ class Partition:
     ) -> Run | None:
         """Make a run of blocks, or change nothing and return None if one is known or comes twice.
 
-        The caller gives the run its first hold. Each block is probed once: in a large index a
-        probe is a cache miss, and costs more than everything else here.
+        The caller gives the run its first hold.
 
         Args:
             hashes: The blocks in order.
@@ -62,14 +61,8 @@ class Partition:
 
         Complexity: O(blocks).
         """
-        run_of = self.run_of
         run = Run(self, packed, len(hashes), token_counts)
-        before = len(run_of)
-        owners = list(map(run_of.setdefault, hashes, repeat(run)))
-        if len(run_of) - before != len(hashes):
-            for block_hash, owner in zip(hashes, owners, strict=True):
-                if owner is run:
-                    run_of.pop(block_hash, None)
+        if not self.run_of.add(hashes, packed, run):
             return None
         self._ledger.add_keys(self.scope.model, len(hashes))
         return run
@@ -119,7 +112,7 @@ class Partition:
         twin = Run(self, parts[moved], at if moves_left else run.length - at, counts[moved])
         run.packed, run.token_counts = parts[kept], counts[kept]
         run.length -= twin.length
-        self._claim(twin)
+        self.run_of.move(twin.hashes(), twin.packed, twin)
         left, right = (twin, run) if moves_left else (run, twin)
         if not moves_left:
             twin.following = run.following
@@ -127,11 +120,6 @@ class Partition:
         twin.is_tiered = run.is_tiered
         self._share_holds(run, twin, at, right)
         return left, right
-
-    def _claim(self, run: Run) -> None:
-        run_of = self.run_of
-        for block_hash in run.hashes():
-            run_of[block_hash] = run
 
     def _share_holds(self, run: Run, twin: Run, at: int, right: Run) -> None:
         ages = self.scope.model.tenant.ages
@@ -158,15 +146,12 @@ class Partition:
         if counts is None:
             return None
         shorter, longer = (left, right) if left.length <= right.length else (right, left)
-        shorter_hashes = shorter.hashes()
+        self.run_of.move(shorter.hashes(), shorter.packed, longer)
         longer.packed = left.packed + right.packed
         longer.token_counts = counts
         longer.length += shorter.length
         longer.following = right.following
         longer.is_tiered |= shorter.is_tiered
-        run_of = self.run_of
-        for block_hash in shorter_hashes:
-            run_of[block_hash] = longer
         ages = self.scope.model.tenant.ages
         for hold in list(shorter.holds.values()):
             if shorter is left:
@@ -200,7 +185,7 @@ class Partition:
             self._count(hold.incarnation, -run.length)
         hold.incarnation.forgot(hold.last_seen_ns)
         if not run.holds:
-            self._remove_keys(run.hashes())
+            self._remove_keys(run.hashes(), run.packed)
             run.length = 0
             run.following = None
         self.retire(hold.incarnation)
@@ -254,7 +239,7 @@ class Partition:
         if hold.token_counts is not None:
             hold.token_counts = hold.token_counts[keep]
         run.length -= 1
-        del self.run_of[block_hash]
+        self.run_of.remove_one(block_hash)
         self._ledger.add_keys(self.scope.model, -1)
         if not hold.incarnation.is_cleared:
             self._count(hold.incarnation, -1)
@@ -276,7 +261,7 @@ class Partition:
         model = self.scope.model
         if not incarnation.holds and not incarnation.is_cleared:
             del model.incarnations[incarnation.replica_id]
-        if not self.run_of:
+        if not self.run_of.blocks:
             model.release(self.scope, self.adapter_id)
 
     def _shrink(self, hold: Hold, keep: int) -> None:
@@ -291,12 +276,10 @@ class Partition:
         run.length = keep
         if not hold.incarnation.is_cleared:
             self._count(hold.incarnation, -lost)
-        self._remove_keys(unpack(gone, stride))
+        self._remove_keys(unpack(gone, stride), gone)
 
-    def _remove_keys(self, hashes: Sequence[bytes]) -> None:
-        run_of = self.run_of
-        for block_hash in hashes:
-            del run_of[block_hash]
+    def _remove_keys(self, hashes: Sequence[bytes], packed: bytes) -> None:
+        self.run_of.remove(hashes, packed)
         self._ledger.add_keys(self.scope.model, -len(hashes))
 
     def _attach(self, hold: Hold) -> None:

@@ -108,9 +108,9 @@ class StretchWriter:
         return blocks
 
     def _next_known(self, hashes: Sequence[bytes]) -> int:
-        run_of = self._partition.run_of
+        get_run = self._partition.run_of.get
         for position, block_hash in enumerate(hashes):
-            if block_hash in run_of:
+            if get_run(block_hash) is not None:
                 return position
         return len(hashes)
 

@@ -10,7 +10,7 @@ import pytest
 from index_twin import IndexTwin
 from plain_update import PlainPrefix, PlainUpdate
 
-from inferencecache.index import EventType, IndexEvent
+from inferencecache.index import EventType, IndexEvent, block_table
 from inferencecache.settings.index import IndexSettings
 from inferencecache.types import EvictionAlgorithm, PartitionKey
 
@@ -100,8 +100,9 @@ class LongChains:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_long_chains_equal_the_oracle(seed: int) -> None:
-    """After each operation both hold the same and answer the same."""
+def test_long_chains_equal_the_oracle(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each operation both hold the same and answer the same, in partitions big or small."""
+    monkeypatch.setattr(block_table, "SPLIT_BLOCKS", 600 if seed % 2 else 8_192)
     chains = LongChains(seed)
     for _ in range(OPERATIONS):
         chains.random.choice(chains.operations)()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from unittest.mock import patch
 
 import index_vocabulary as vocabulary
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from index_twin import IndexTwin
 from plain_update import PlainPrefix, PlainUpdate
 
-from inferencecache.index import EventType, IndexEvent
+from inferencecache.index import EventType, IndexEvent, block_table
 from inferencecache.settings.index import IndexSettings
 from inferencecache.types import EvictionAlgorithm, PartitionKey, StatsReport
 
@@ -40,12 +41,21 @@ class IndexMachine(RuleBasedStateMachine):
         slice_blocks=st.sampled_from([1, 2, 5, 2048]),
         fence=st.booleans(),
         lfu=st.sampled_from([(), ("t1",), ("t1", "t2")]),
+        split_blocks=st.sampled_from([3, block_table.SPLIT_BLOCKS]),
         limits=st.data(),
     )
     def begin(
-        self, slice_blocks: int, limits: st.DataObject, lfu: tuple[str, ...], *, fence: bool
+        self,
+        slice_blocks: int,
+        limits: st.DataObject,
+        lfu: tuple[str, ...],
+        split_blocks: int,
+        *,
+        fence: bool,
     ) -> None:
-        """Start empty."""
+        """Start empty; partitions count as big from *split_blocks* on."""
+        self.big_partitions = patch.object(block_table, "SPLIT_BLOCKS", split_blocks)
+        self.big_partitions.start()
         settings = IndexSettings(
             slice_blocks=slice_blocks, clear_fence=fence, **limits.draw(self.limits)
         )
@@ -197,6 +207,7 @@ class IndexMachine(RuleBasedStateMachine):
         """End with everything reclaimed, swept and gone."""
         if not hasattr(self, "twin"):
             return
+        self.big_partitions.stop()
         for _ in self.twin.index.reclaim_slices():
             pass
         self.twin.check()
