@@ -1,10 +1,13 @@
 """The seam between a Pick and whoever chooses: what is asked, and what may be answered."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from inferencecache.picker.bodies import Rope
+from inferencecache.picker.decisions.following import DecisionFollower
 from inferencecache.picker.destination import Destination, LocalDestination, ProviderDestination
 from inferencecache.picker.fleet.candidate import Candidate
 from inferencecache.picker.qos import QosClass
@@ -22,6 +25,9 @@ __all__ = [
     "Question",
     "Refusal",
 ]
+
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+"""Of a caller that passes none on."""
 
 
 class Outcome(StrEnum):
@@ -60,6 +66,7 @@ class Question:
         qos: How long it can wait.
         pool: Where to look; None for everything that is served.
         client_request_id: For logs.
+        headers: What the caller passed on with its Pick, names in lower case.
     """
 
     request: InferenceRequest
@@ -68,6 +75,7 @@ class Question:
     qos: QosClass = QosClass.INTERACTIVE
     pool: PoolName | None = None
     client_request_id: str = ""
+    headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +89,7 @@ class Choice:
         is_degraded: Whether something was missing that should have led the choice.
         tier: Name of the tier it was found in; empty where there are none.
         candidate: What was chosen; None where a chooser knows destinations only.
+        follower: Told how the decision goes on; None if nobody wants to know.
     """
 
     destination: Destination
@@ -89,6 +98,7 @@ class Choice:
     is_degraded: bool = False
     tier: str = ""
     candidate: Candidate | None = None
+    follower: DecisionFollower | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

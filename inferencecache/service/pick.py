@@ -23,6 +23,7 @@ from inferencecache.picker.decisions import (
     DecisionFacts,
     DecisionListener,
     DecisionTable,
+    Ending,
     FinalTokenReport,
     FirstTokenReport,
     IgnoreDecisions,
@@ -119,6 +120,8 @@ class PickPlane:
             UnknownIdError: Choosing took so long that the body is gone.
         """
         if body.is_released:
+            if choice.follower is not None:
+                choice.follower.ended(Ending.UNSETTLED, None)
             raise UnknownIdError("body_stream_id")
         now_ns = self._clock.monotonic_ns()
         body.content = rewritten(body.content, question.request, choice.target_model)
@@ -131,7 +134,7 @@ class PickPlane:
             total_bytes=body.content.length,
             picked_ns=now_ns,
         )
-        decision = self.decisions.add(facts, body, now_ns)
+        decision = self.decisions.add(facts, body, now_ns, choice.follower)
         return PickAnswer(
             outcome=Outcome.DEGRADED if choice.is_degraded else Outcome.OK,
             reason=choice.reason,

@@ -1,6 +1,7 @@
 """Decisions from Pick to their end: what was reported, and what each destination has in flight."""
 
 from inferencecache.picker.decisions.decision import Decision, DecisionFacts, Ending
+from inferencecache.picker.decisions.following import DecisionFollower
 from inferencecache.picker.decisions.in_flight import InFlight
 from inferencecache.picker.decisions.reports import AbortReport, FinalTokenReport, FirstTokenReport
 from inferencecache.picker.decisions.table import DecisionListener, DecisionTable, IgnoreDecisions
@@ -9,6 +10,7 @@ __all__ = [
     "AbortReport",
     "Decision",
     "DecisionFacts",
+    "DecisionFollower",
     "DecisionListener",
     "DecisionTable",
     "Ending",

@@ -17,6 +17,10 @@ class Ending(StrEnum):
     """Nobody reported anything for too long."""
     EVICTED = "evicted"
     """There were too many decisions, and it was the oldest."""
+    STOPPED = "stopped"
+    """The server ended."""
+    UNSETTLED = "unsettled"
+    """It was chosen and then never became a decision; only followers hear of this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

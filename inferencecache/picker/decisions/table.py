@@ -12,6 +12,7 @@ from inferencecache.picker.bodies import Body, BodyState, BodyStore, NewId
 from inferencecache.picker.bodies.deadlines import Deadlines
 from inferencecache.picker.bodies.ids import fresh_id
 from inferencecache.picker.decisions.decision import Decision, DecisionFacts, Ending
+from inferencecache.picker.decisions.following import DecisionFollower
 from inferencecache.picker.decisions.in_flight import InFlight
 from inferencecache.picker.decisions.reports import AbortReport, FinalTokenReport, FirstTokenReport
 from inferencecache.picker.faults import UnknownIdError
@@ -76,6 +77,7 @@ class DecisionTable:
         self._new_id = new_id
         self._listener = listener or IgnoreDecisions()
         self._decisions: OrderedDict[int, Decision] = OrderedDict()
+        self._followers: dict[int, DecisionFollower] = {}
         self._deadlines = Deadlines()
         self.in_flight = InFlight()
         self.expired = 0
@@ -84,8 +86,21 @@ class DecisionTable:
         """Return how many decisions are remembered."""
         return len(self._decisions)
 
-    def add(self, facts: DecisionFacts, body: Body, now_ns: int) -> Decision:
-        """Remember a decision about a picked body; at the cap the oldest one is forgotten."""
+    def add(
+        self,
+        facts: DecisionFacts,
+        body: Body,
+        now_ns: int,
+        follower: DecisionFollower | None = None,
+    ) -> Decision:
+        """Remember a decision about a picked body; at the cap the oldest one is forgotten.
+
+        Args:
+            facts: What was decided.
+            body: What PullBody will hand out.
+            now_ns: Monotonic time.
+            follower: Told how this one goes on.
+        """
         self.expire(now_ns)
         if len(self._decisions) >= self._settings.decisions_max:
             oldest = self._decisions[next(iter(self._decisions))]
@@ -94,6 +109,8 @@ class DecisionTable:
         decision = Decision(fresh_id(self._new_id, self._decisions), facts, body)
         self._decisions[decision.response_id] = decision
         self._deadlines.set(decision.response_id, now_ns + self._settings.decision_ttl_ns)
+        if follower is not None:
+            self._followers[decision.response_id] = follower
         self.in_flight.begin(facts.destination)
         return decision
 
@@ -122,6 +139,9 @@ class DecisionTable:
         if decision.ending is None:
             self._deadlines.set(response_id, now_ns + self._settings.decision_ttl_ns)
         self._listener.first_token(decision, report)
+        follower = self._followers.get(response_id)
+        if follower is not None:
+            follower.first_token(report)
         return True
 
     def final_token(self, response_id: int, report: FinalTokenReport, now_ns: int) -> bool:
@@ -161,6 +181,12 @@ class DecisionTable:
             self._forget(decision)
             self._end(decision, Ending.EXPIRED)
 
+    def stop(self) -> None:
+        """End everything that has not ended, for a server that does."""
+        for decision in list(self._decisions.values()):
+            self._forget(decision)
+            self._end(decision, Ending.STOPPED)
+
     def _find(self, response_id: int, now_ns: int) -> Decision | None:
         self.expire(now_ns)
         return self._decisions.get(response_id)
@@ -183,4 +209,7 @@ class DecisionTable:
         decision.ending = ending
         self.in_flight.end(decision.facts.destination)
         self._listener.ended(decision, ending, report)
+        follower = self._followers.pop(decision.response_id, None)
+        if follower is not None:
+            follower.ended(ending, report)
         return True

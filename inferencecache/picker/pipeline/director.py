@@ -1,0 +1,222 @@
+"""The director: takes requests through the pipeline, step by step, and whoever chooses with it.
+
+Use it like this; each step may be left out, their order may not change::
+
+    run = director.open(question)
+    refusal = run.pre_admit()                    # then rules, then candidates
+    await run.produce(endpoints)
+    refusal = run.admit(endpoints)
+    ranking = run.rank(endpoints_of_a_tier, "its profile")
+    placed = run.pre_request(ranking)            # the last step; nothing may wait behind it
+    Choice(..., follower=placed.follower)        # or the refusal
+
+Rules of this file: nothing a plugin does ends a Pick, but for the three that may say no: a
+PreAdmitter, an Admitter, and PreRequest plugins that fail for two endpoints in a row. What else
+fails is left out, told to the observer, and named in :attr:`PipelineRun.degraded`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from inferencecache.picker.choice import Outcome, Question, Refusal
+from inferencecache.picker.decisions import DecisionFollower, Ending
+from inferencecache.picker.pipeline.attributes import WritableAttributes
+from inferencecache.picker.pipeline.endpoint import EndpointView
+from inferencecache.picker.pipeline.faults import DeniedError
+from inferencecache.picker.pipeline.following import ResponseFollower
+from inferencecache.picker.pipeline.guard import PluginFailure, guarded
+from inferencecache.picker.pipeline.observer import FailureKind, Hook, PipelineObserver
+from inferencecache.picker.pipeline.pipeline import Pipeline
+from inferencecache.picker.pipeline.producer_work import ProducerRunner, ProducerWork
+from inferencecache.picker.pipeline.profile import run_profile
+from inferencecache.picker.pipeline.reasons import token_text
+from inferencecache.picker.pipeline.request import Request
+from inferencecache.picker.pipeline.scheduling import Ranking, SchedulingResult
+
+_ATTEMPTS = 2
+"""Endpoints that PreRequest plugins are asked about: the best one, and the next best."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectorParts:
+    """What a director works with.
+
+    Attributes:
+        pipeline: The plugins.
+        runner: Runs producers.
+        observer: Counts and logs.
+        attributes_max: Most attributes of a request, and of each of its endpoints.
+    """
+
+    pipeline: Pipeline
+    runner: ProducerRunner
+    observer: PipelineObserver
+    attributes_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A request has an endpoint, and all PreRequest plugins know.
+
+    Attributes:
+        endpoint: Where it goes.
+        ranking: How that came about.
+        follower: To be told how it goes on; None if no plugin wants to know.
+    """
+
+    endpoint: EndpointView
+    ranking: Ranking
+    follower: DecisionFollower | None
+
+
+class Director:
+    """Takes requests through one pipeline.
+
+    Args:
+        parts: Its collaborators.
+    """
+
+    __slots__ = ("_keys", "_parts")
+
+    def __init__(self, parts: DirectorParts) -> None:
+        self._parts = parts
+        self._keys = count(1)
+
+    @property
+    def profile_names(self) -> tuple[str, ...]:
+        """The profiles that tiers may name."""
+        return tuple(self._parts.pipeline.profiles)
+
+    def open(self, question: Question) -> "PipelineRun":
+        """Begin with a request."""
+        attributes = WritableAttributes(self._parts.attributes_max)
+        return PipelineRun(self._parts, Request(next(self._keys), question, attributes))
+
+
+class PipelineRun:
+    """One request on its way; :class:`Director` makes it.
+
+    Attributes:
+        request: As plugins see it.
+        degraded: What failed so far, as tokens for the reason: ``plugin:way``.
+    """
+
+    __slots__ = ("_missing", "_parts", "_pipeline", "degraded", "request")
+
+    def __init__(self, parts: DirectorParts, request: Request) -> None:
+        self._parts = parts
+        self._pipeline = parts.pipeline
+        self._missing: set[str] = set()
+        self.request = request
+        self.degraded: list[str] = []
+
+    def pre_admit(self) -> Refusal | None:
+        """Let PreAdmitters change the request; the first that raises stops it."""
+        for step in self._pipeline.pre_admitters:
+            answer = guarded(step.plugin.pre_admit, self.request)
+            if isinstance(answer, PluginFailure):
+                return self._denied(step.name, Hook.PRE_ADMIT, answer.error)
+        self.request.attributes.is_closed = True
+        return None
+
+    async def produce(self, endpoints: Sequence[EndpointView]) -> None:
+        """Let producers find out what they can about the request and its candidates."""
+        self.request.attributes.is_closed = True
+        if not self._pipeline.producers:
+            return
+        parts = self._parts
+        work = ProducerWork(
+            self._pipeline.producers,
+            self.request,
+            endpoints,
+            parts.observer,
+            parts.attributes_max,
+        )
+        await parts.runner.run(work)
+        self._missing = work.missing
+        self.degraded.extend(f"{name}:{kind}" for name, kind in work.failed)
+
+    def admit(self, endpoints: Sequence[EndpointView]) -> Refusal | None:
+        """Ask all Admitters; one that breaks has no say."""
+        for step in self._pipeline.admitters:
+            if not step.needs.isdisjoint(self._missing):
+                continue
+            answer = guarded(step.plugin.admit, self.request, endpoints)
+            if not isinstance(answer, PluginFailure):
+                continue
+            if isinstance(answer.error, DeniedError):
+                return self._denied(step.name, Hook.ADMIT, answer.error)
+            self._fail(step.name, Hook.ADMIT, FailureKind.RAISED, answer.error)
+        return None
+
+    def rank(self, endpoints: Sequence[EndpointView], profile: str = "") -> Ranking:
+        """Put *endpoints* in order by a profile.
+
+        Args:
+            endpoints: Those of one tier.
+            profile: The profile that the tier names; empty lets the profile handler choose.
+
+        Raises:
+            KeyError: There is no such profile; see :attr:`Director.profile_names`.
+        """
+        chosen = self._pipeline.profiles[profile or self._handled()]
+        return run_profile(chosen, self.request, endpoints, self._missing, self._fail)
+
+    def pre_request(self, ranking: Ranking) -> Placed | Refusal:
+        """Tell PreRequest plugins of the best endpoint of *ranking*, or of the next best one."""
+        failed: list[str] = []
+        for scored in ranking.order[:_ATTEMPTS]:
+            follower = self._follower(scored.endpoint)
+            failed = self._told(SchedulingResult(endpoint=scored.endpoint, ranking=ranking))
+            if not failed:
+                return Placed(endpoint=scored.endpoint, ranking=ranking, follower=follower)
+            if follower is not None:
+                follower.ended(Ending.UNSETTLED, None)
+        reason = f"pre_request={','.join(failed)}" if failed else "candidates=none"
+        return Refusal(outcome=Outcome.NO_WORKERS, reason=reason)
+
+    def _told(self, result: SchedulingResult) -> list[str]:
+        """Tell all PreRequest plugins and return the names of those that fail."""
+        failed = []
+        for step in self._pipeline.pre_requests:
+            if not step.needs.isdisjoint(self._missing):
+                continue
+            answer = guarded(step.plugin.pre_request, self.request, result)
+            if isinstance(answer, PluginFailure):
+                failed.append(step.name)
+                self._fail(step.name, Hook.PRE_REQUEST, FailureKind.RAISED, answer.error)
+        return failed
+
+    def _handled(self) -> str:
+        """Return the profile that the profile handler names, or the first one."""
+        names = tuple(self._pipeline.profiles)
+        handler = self._pipeline.profile_handler
+        if handler is not None:
+            answer = guarded(handler.plugin.profile, self.request, names)
+            if isinstance(answer, PluginFailure):
+                self._fail(handler.name, Hook.PROFILE, FailureKind.RAISED, answer.error)
+            elif answer in names:
+                return answer
+            else:
+                self._fail(handler.name, Hook.PROFILE, FailureKind.INVALID, KeyError(answer))
+        return names[0]
+
+    def _follower(self, endpoint: EndpointView) -> ResponseFollower | None:
+        if not self._pipeline.follows_responses:
+            return None
+        return ResponseFollower(self._pipeline, self.request, endpoint, self._parts.observer)
+
+    def _denied(self, plugin: str, hook: Hook, error: Exception) -> Refusal:
+        """Return the answer to a request that *plugin* stopped."""
+        if isinstance(error, DeniedError):
+            why = token_text(error.reason)
+        else:
+            why = FailureKind.RAISED.value
+            self._fail(plugin, hook, FailureKind.RAISED, error)
+        reason = f"denied_by={plugin};denial={why}"
+        return Refusal(outcome=Outcome.POLICY_REJECTED, reason=reason)
+
+    def _fail(self, plugin: str, hook: Hook, kind: FailureKind, error: Exception) -> None:
+        self.degraded.append(f"{plugin}:{kind}")
+        self._parts.observer.plugin_failed(plugin, hook, kind, error)

@@ -1,0 +1,27 @@
+"""What plugins may raise on purpose."""
+
+from inferencecache.errors import InferenceCacheError
+
+
+class DeniedError(InferenceCacheError):
+    """A PreAdmitter or an Admitter says no: the answer is POLICY_REJECTED.
+
+    Args:
+        reason: Why, in few words that say nothing secret; callers see them.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NoSignalError(InferenceCacheError):
+    """A scorer has nothing to go by; it is left out and the answer says so.
+
+    Args:
+        signal: What is missing.
+    """
+
+    def __init__(self, signal: str) -> None:
+        super().__init__(f"no {signal}")
+        self.signal = signal

@@ -1,0 +1,62 @@
+"""Scores, the order that comes of them, and the endpoint that is tried."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from inferencecache.picker.pipeline.endpoint import EndpointView
+
+
+class Scored(NamedTuple):
+    """An endpoint and its points.
+
+    Attributes:
+        endpoint: Which one.
+        score: Sum of its weighted scores.
+    """
+
+    endpoint: EndpointView
+    score: float
+
+
+class ScorePart(NamedTuple):
+    """What one scorer made of all endpoints, to be shown to people.
+
+    Attributes:
+        scorer: Its name.
+        weight: Its weight in the profile.
+        scores: From 0 to 1, in the order of the endpoints that were scored.
+    """
+
+    scorer: str
+    weight: float
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Endpoints in the order in which to try them.
+
+    Attributes:
+        profile: Name of the profile that made it; empty if it came another way.
+        order: Best first; empty if the filters left none.
+        scored: The endpoints behind the filters, as :attr:`parts` counts them.
+        parts: Where the scores come from.
+    """
+
+    profile: str
+    order: tuple[Scored, ...]
+    scored: tuple[EndpointView, ...] = ()
+    parts: tuple[ScorePart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulingResult:
+    """What PreRequest plugins are told.
+
+    Attributes:
+        endpoint: The one that was chosen.
+        ranking: How it was chosen.
+    """
+
+    endpoint: EndpointView
+    ranking: Ranking
