@@ -29,6 +29,7 @@ from inferencecache.events import (
     Outbox,
     decode_batch,
 )
+from inferencecache.events.token_packing import pack_tokens
 from inferencecache.settings.producer import DecodeSettings, MapperSettings, OutboxSettings
 
 _VOCABULARY = 151_936
@@ -153,7 +154,7 @@ def _prompt(rng: random.Random, blocks: int, size: int) -> EventBatch:
     store = BlockStored(
         block_hashes=hashes,
         parent_block_hash=None,
-        token_ids=[rng.randrange(_VOCABULARY) for _ in range(blocks * size)],
+        packed_tokens=pack_tokens([rng.randrange(_VOCABULARY) for _ in range(blocks * size)]),
         block_size=size,
         medium="GPU",
         opaque_from=blocks,

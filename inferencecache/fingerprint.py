@@ -122,9 +122,27 @@ def prefix_hashes(
     token_ids: Sequence[int], block_size_tokens: int, parent: int | None = None
 ) -> list[int]:
     """Return the prefix hashes of all full blocks as integers; see :func:`chain`."""
+    tokens_used = _full_blocks(token_ids, block_size_tokens) * block_size_tokens
+    packed = _pack(token_ids if tokens_used == len(token_ids) else token_ids[:tokens_used])
+    return packed_prefix_hashes(packed, block_size_tokens, parent)
+
+
+def packed_prefix_hashes(
+    packed: bytes, block_size_tokens: int, parent: int | None = None
+) -> list[int]:
+    """Return what :func:`prefix_hashes` does, of tokens that are packed already.
+
+    Args:
+        packed: 4 bytes little-endian per token; an incomplete last block is not looked at.
+        block_size_tokens: As for :func:`chain`.
+        parent: As for :func:`chain`.
+
+    Raises:
+        InvalidRequestError: The parent is out of range.
+    """
     if parent is not None and not 0 <= parent <= _HASH_MAX:
         raise InvalidRequestError(field="parent", value=parent, allowed="0 to 2**64 - 1")
-    pending = _content_hashes(token_ids, block_size_tokens)
+    pending = _content_hashes(packed, block_size_tokens)
     digest, pair, seed = xxh3_64_intdigest, struct.Struct("<QQ").pack, SEED
     hashes: list[int] = []
     append = hashes.append
@@ -140,16 +158,16 @@ def prefix_hashes(
 
 def content_hashes(token_ids: Sequence[int], block_size_tokens: int) -> list[int]:
     """Return the unchained hash of each full block; see :func:`chain` for the arguments."""
-    return list(_content_hashes(token_ids, block_size_tokens))
+    tokens_used = _full_blocks(token_ids, block_size_tokens) * block_size_tokens
+    return list(_content_hashes(_pack(token_ids[:tokens_used]), block_size_tokens))
 
 
-def _content_hashes(token_ids: Sequence[int], block_size_tokens: int) -> Iterator[int]:
-    blocks_total = _full_blocks(token_ids, block_size_tokens)
-    if blocks_total == 0:
+def _content_hashes(packed: bytes, block_size_tokens: int) -> Iterator[int]:
+    block_bytes = block_size_tokens * _TOKEN_BYTES
+    if not 0 < block_bytes <= len(packed):
         return iter(())
-    tokens_used = blocks_total * block_size_tokens
-    packed = _pack(token_ids if tokens_used == len(token_ids) else token_ids[:tokens_used])
-    return map(xxh3_64_intdigest, _split(packed, block_size_tokens * _TOKEN_BYTES), repeat(SEED))
+    used = len(packed) - len(packed) % block_bytes
+    return map(xxh3_64_intdigest, _split(packed[:used], block_bytes), repeat(SEED))
 
 
 def _full_blocks(token_ids: Sequence[int], block_size_tokens: int) -> int:

@@ -14,9 +14,11 @@ from inferencecache.app.doctor_findings import Finding, finding
 from inferencecache.client import AsyncCacheClient, ClientSettings, LookupQuery, LookupResult
 from inferencecache.errors import MalformedEventError
 from inferencecache.events import AllBlocksCleared, BlockRemoved, BlockStored, Event, decode_batch
+from inferencecache.events.token_packing import unpack_tokens
 from inferencecache.fingerprint import chain
 from inferencecache.settings.doctor import DoctorSettings
 from inferencecache.settings.producer import DecodeSettings
+from inferencecache.transport.unreachable import why_unreachable
 from inferencecache.types import ReasonCode
 
 PROMPTS_MAX: Final = 3
@@ -121,7 +123,8 @@ def judge_index(looked: Looked | None, settings: DoctorSettings) -> Finding:
         return finding("EX005", server, "no prompt of the engine was seen, so none was looked up")
     by_keys, by_tokens = looked.by_keys, looked.by_tokens
     if by_keys.cause is not None:
-        return finding("EX004", server, f"the server gives no answer: {by_keys.detail}")
+        why = why_unreachable(by_keys.detail)
+        return finding("EX004", server, f"the server gives no answer: {why}")
     if is_match(by_tokens):
         matched = by_tokens.hints[0].matched_tokens
         return finding("EX001", server, f"a prompt of the engine is found, {matched} tokens of it")
@@ -162,7 +165,7 @@ def _follow(held: dict[int, list[int]], event: Event) -> None:
             held.pop(label, None)
     elif _is_start(event):
         held.pop(event.block_hashes[0], None)
-        held[event.block_hashes[0]] = event.token_ids
+        held[event.block_hashes[0]] = unpack_tokens(event.packed_tokens)
 
 
 def _is_start(event: BlockStored) -> bool:
@@ -170,7 +173,7 @@ def _is_start(event: BlockStored) -> bool:
     return (
         event.parent_block_hash is None
         and bool(event.block_hashes)
-        and bool(event.token_ids)
+        and bool(event.packed_tokens)
         and event.lora_id is None
         and not event.lora_name
         and event.opaque_from == len(event.block_hashes)

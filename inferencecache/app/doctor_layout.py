@@ -82,7 +82,7 @@ def has_store(payload: bytes, settings: DecodeSettings) -> bool:
         events = decode_batch(payload, settings).events
     except MalformedEventError:
         return False
-    return any(isinstance(event, BlockStored) and event.token_ids for event in events)
+    return any(isinstance(event, BlockStored) and event.packed_tokens for event in events)
 
 
 def _add(shape: Shape, payload: bytes, settings: DecodeSettings, *, has_topic: bool) -> None:
@@ -97,7 +97,7 @@ def _add(shape: Shape, payload: bytes, settings: DecodeSettings, *, has_topic: b
     if batch.rank is not None:
         shape.ranks.add(batch.rank)
     for event in batch.events:
-        if isinstance(event, BlockStored) and event.token_ids:
+        if isinstance(event, BlockStored) and event.packed_tokens:
             shape.stores += 1
             shape.block_sizes.add(event.block_size)
             if event.parent_block_hash == _ROOT_OF_SGLANG_0_4:

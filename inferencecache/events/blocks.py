@@ -114,20 +114,43 @@ class BlockGroup:
 class SharedCounts:
     """Token counts as shared integers, since many blocks end at the same depth."""
 
-    _COUNTS_MAX = 1 << 20
+    COUNTS_MAX = 1 << 20
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
+        self._multiples: dict[int, list[int]] = {}
+
+    @property
+    def held(self) -> int:
+        """Integers kept for sharing."""
+        return len(self._counts) + sum(map(len, self._multiples.values()))
 
     def share(self, count: int) -> int:
         """Return *count* itself or an equal integer that is already in use."""
-        if len(self._counts) >= self._COUNTS_MAX:
+        if len(self._counts) >= self.COUNTS_MAX:
             self._counts.clear()
         return self._counts.setdefault(count, count)
 
     def run(self, before: int, step: int, blocks_total: int) -> list[int]:
-        """Return the counts of *blocks_total* blocks of *step* tokens after *before* tokens."""
-        if len(self._counts) >= self._COUNTS_MAX:
-            self._counts.clear()
-        counts = range(before + step, before + step * blocks_total + 1, step)
-        return list(map(self._counts.setdefault, counts, counts))
+        """Return the counts of *blocks_total* blocks of *step* tokens after *before* tokens.
+
+        Complexity:
+            One slice, once a prompt of this depth was seen. Counts deeper than a million blocks,
+            and those of prompts that mix block sizes, are made anew and not shared.
+        """
+        first, rest = divmod(before, step)
+        end = first + blocks_total + 1
+        known = self._multiples.get(step, ())
+        if rest or end > len(known):
+            if rest or end > self.COUNTS_MAX:
+                return list(range(before + step, before + step * blocks_total + 1, step))
+            known = self._grow(step, end)
+        return known[first + 1 : end]  # type: ignore[return-value]
+
+    def _grow(self, step: int, end: int) -> list[int]:
+        """Make the multiples of *step* up to at least *end* of them, a few more than asked for."""
+        if self.held > self.COUNTS_MAX:
+            self._multiples.clear()
+        known = self._multiples.setdefault(step, [])
+        known.extend(range(step * len(known), step * 2 * end, step))
+        return known

@@ -5,18 +5,14 @@ several engine blocks (pages) make up one. Everything else would tie a key to pa
 """
 
 import struct
-import sys
-from array import array
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
 from inferencecache.events.blocks import Detail
-from inferencecache.fingerprint import SEED, prefix_hashes
-
-TOKEN_BYTES = 4
+from inferencecache.events.token_packing import TOKEN_BYTES
+from inferencecache.fingerprint import SEED, packed_prefix_hashes
 
 _pack_pair = struct.Struct("<QQ").pack
 
@@ -51,11 +47,11 @@ def fits(block_size: int, index_size: int, tail: bytes) -> bool:
 
 
 def cut_multiples(
-    tokens: list[int], block_size: int, index_size: int, chain: int | None
+    packed: bytes, block_size: int, index_size: int, chain: int | None
 ) -> Iterator[Piece]:
     """Yield the pieces of engine blocks that each hold one or more index blocks."""
     per_block = block_size // index_size
-    keys = prefix_hashes(tokens, index_size, chain)
+    keys = packed_prefix_hashes(packed, index_size, chain)
     for start in range(0, len(keys) - per_block + 1, per_block):
         own = tuple(keys[start : start + per_block])
         yield Piece(chain=own[-1], parent_chain=chain, keys=own, tail=b"")
@@ -63,54 +59,33 @@ def cut_multiples(
 
 
 def cut_pages(
-    tokens: list[int], block_size: int, index_size: int, before: tuple[int | None, bytes]
+    packed: bytes, block_size: int, index_size: int, before: tuple[int | None, bytes]
 ) -> Iterator[Piece]:
     """Yield the pieces of engine blocks smaller than an index block.
 
     Args:
-        tokens: Tokens of all blocks.
+        packed: Tokens of all blocks, packed.
         block_size: Tokens per engine block, a divisor of *index_size*.
         index_size: Tokens per index block.
         before: Chain and tail of the parent.
     """
     chain, tail = before
-    full = index_size * TOKEN_BYTES
-    for start in range(0, len(tokens) - block_size + 1, block_size):
-        tail += pack(tokens[start : start + block_size])
+    full, step = index_size * TOKEN_BYTES, block_size * TOKEN_BYTES
+    for start in range(0, len(packed) - step + 1, step):
+        tail += packed[start : start + step]
         if len(tail) < full:
             yield Piece(chain=chain, parent_chain=chain, keys=(), tail=tail)
             continue
-        key = prefix_hashes(unpack(tail), index_size, chain)[0]
+        key = lone_key(tail, chain)
         yield Piece(chain=key, parent_chain=chain, keys=(key,), tail=b"")
         chain, tail = key, b""
 
 
-def pack(tokens: list[int]) -> bytes:
-    """Return token ids as 4 bytes little-endian each; they were checked when decoded."""
-    packed = array("I", tokens)
-    if sys.byteorder == "big":  # pragma: no cover - the hosts of our tests are little-endian
-        packed.byteswap()
-    return packed.tobytes()
-
-
-def unpack(data: bytes) -> list[int]:
-    """Undo :func:`pack`."""
-    packed = array("I", data)
-    if sys.byteorder == "big":  # pragma: no cover - the hosts of our tests are little-endian
-        packed.byteswap()
-    return packed.tolist()
-
-
-def lone_key(tokens: list[int], chain: int | None) -> int:
-    """Return the key of a single block, as ``prefix_hashes`` would, in a tenth of its time.
+def lone_key(packed: bytes, chain: int | None) -> int:
+    """Return the key of a single block, as ``packed_prefix_hashes`` would, in a tenth of its time.
 
     Many events hold one block, and for those the set-up of a call made for long prompts is most of
-    the work. The tokens were checked when decoded.
+    the work.
     """
-    content = xxh3_64_intdigest(_block_struct(len(tokens)).pack(*tokens), SEED)
+    content = xxh3_64_intdigest(packed, SEED)
     return content if chain is None else xxh3_64_intdigest(_pack_pair(chain, content), SEED)
-
-
-@lru_cache(maxsize=16)
-def _block_struct(tokens_total: int) -> struct.Struct:
-    return struct.Struct(f"<{tokens_total}I")

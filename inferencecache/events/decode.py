@@ -23,14 +23,10 @@ import msgspec
 
 from inferencecache.errors import MalformedEventError
 from inferencecache.events import wire_layouts as layout
-from inferencecache.events.messages import AllBlocksCleared, BlockRemoved, BlockStored, EventBatch
-from inferencecache.events.messages import Event as DecodedEvent
+from inferencecache.events.messages import Event, EventBatch
+from inferencecache.events.normal_event import normal_events, opaque_event
 from inferencecache.events.wire_values import (
     DECODE_ERRORS,
-    HASH_MASK,
-    first_opaque,
-    is_present,
-    normal_hash,
     read_rank,
     read_timestamp_ns,
     timestamp_ns,
@@ -41,10 +37,6 @@ from inferencecache.settings.producer import DecodeSettings
 UNKNOWN_TYPE: Final = "unknown_type"
 
 _Read = TypeVar("_Read")
-_StoredLayout = layout.MapStored | layout.ArrayStored
-
-_CLEARED: Final = AllBlocksCleared()
-_LOCAL: Final = frozenset({None, "LOCAL"})
 _BIN_MARKS: Final = frozenset({0xC4, 0xC5, 0xC6})
 _ARRAY_16: Final = 0xDC
 _ARRAY_32: Final = 0xDD
@@ -104,7 +96,7 @@ def _read_uniform(payload: bytes, settings: DecodeSettings) -> EventBatch | None
             read = _array_batch.decode(payload)
         else:
             return None
-        events = [_event(event, settings) for event in read.events]
+        events = normal_events(read.events, settings)
     except (*DECODE_ERRORS, MalformedEventError):
         return None
     if len(events) > settings.events_max or not usable_rank(read.rank):
@@ -129,7 +121,7 @@ def _read_mixed(payload: bytes, settings: DecodeSettings) -> EventBatch:
     moment = read_timestamp_ns(time)
     if moment is None:
         _count(faults, "timestamp")
-    events: list[DecodedEvent] = []
+    events: list[Event] = []
     for packed in _split_events(packed_events, settings):
         try:
             events.append(_read_event(bytes(packed), settings))
@@ -161,7 +153,7 @@ def _split_events(packed: msgspec.Raw, settings: DecodeSettings) -> list[msgspec
         raise MalformedEventError(reason="envelope", detail="events are no list") from None
 
 
-def _read_event(packed: bytes, settings: DecodeSettings) -> DecodedEvent:
+def _read_event(packed: bytes, settings: DecodeSettings) -> Event:
     if packed[0] in _BIN_MARKS:
         packed = _read(_bytes, packed)
     mark = packed[0] if packed else 0
@@ -171,21 +163,21 @@ def _read_event(packed: bytes, settings: DecodeSettings) -> DecodedEvent:
     if mark in _ARRAY_MARKS:
         tag = _read(_array_tag, packed).type
         _require_known(tag)
-        return _event(_read(_array_event, packed, layout.ARRAY_FIELDS[tag]), settings)
+        return normal_events([_read(_array_event, packed, layout.ARRAY_FIELDS[tag])], settings)[0]
     raise MalformedEventError(reason="event", detail="neither array nor map")
 
 
-def _read_map(packed: bytes, settings: DecodeSettings) -> DecodedEvent:
+def _read_map(packed: bytes, settings: DecodeSettings) -> Event:
     try:
         read = _read(_map_event, packed)
     except MalformedEventError as error:
         if error.reason != "token_ids":
             raise
         try:
-            return _text_stored(_map_text.decode(packed), settings)
+            return opaque_event(_map_text.decode(packed), settings)
         except DECODE_ERRORS:
             raise error from None
-    return _event(read, settings)
+    return normal_events([read], settings)[0]
 
 
 def _require_known(tag: str) -> None:
@@ -226,115 +218,3 @@ def _fault_of(text: str, fields: tuple[str, ...]) -> str:
 
 def _count(faults: dict[str, int], cause: str) -> None:
     faults[cause] = faults.get(cause, 0) + 1
-
-
-def _event(read: layout.MapEvent | layout.ArrayEvent, settings: DecodeSettings) -> DecodedEvent:
-    if isinstance(read, layout.MapStored):
-        foreign = (read.mm_keys is not layout.NIL and is_present(read.mm_keys)) or (
-            read.cache_salt is not layout.NIL and is_present(read.cache_salt)
-        )
-        return _stored(read, settings, read.lora_name or "", is_foreign=foreign)
-    if isinstance(read, layout.ArrayStored):
-        return _array_stored(read, settings)
-    if isinstance(read, layout.MapRemoved):
-        return _removed(read, settings, is_remote=read.locality not in _LOCAL)
-    if isinstance(read, layout.ArrayRemoved):
-        return _removed(read, settings, is_remote=False)
-    return _CLEARED
-
-
-def _array_stored(read: layout.ArrayStored, settings: DecodeSettings) -> BlockStored:
-    if isinstance(read.adapter, dict):
-        foreign = any(value is not None for value in read.adapter.values())
-        return _stored(read, settings, "", is_foreign=foreign)
-    return _stored(read, settings, read.adapter or "", is_foreign=False)
-
-
-def _stored(
-    read: _StoredLayout, settings: DecodeSettings, lora_name: str, *, is_foreign: bool
-) -> BlockStored:
-    sent, parent = read.block_hashes, read.parent_block_hash
-    if len(sent) > settings.hashes_max:
-        raise _too_many(len(sent))
-    hashes = [value & HASH_MASK if isinstance(value, int) else normal_hash(value) for value in sent]
-    tokens = read.token_ids or []
-    if tokens and len(hashes) * read.block_size != len(tokens):
-        _require_whole_blocks(len(tokens), read.block_size, len(hashes))
-    extra_keys = read.extra_keys
-    opaque_from = len(hashes)
-    if is_foreign:
-        opaque_from = 0
-    elif extra_keys is not layout.NIL:
-        opaque_from = first_opaque(extra_keys, lora_name, opaque_from)
-    return BlockStored(
-        block_hashes=hashes,
-        parent_block_hash=parent & HASH_MASK if isinstance(parent, int) else _parent(parent),
-        token_ids=tokens,
-        block_size=read.block_size,
-        lora_id=read.lora_id,
-        lora_name=lora_name,
-        medium=read.medium or "",
-        group_idx=read.group_idx or 0,
-        kv_cache_spec_kind=read.kv_cache_spec_kind or "",
-        opaque_from=opaque_from,
-        is_remote=isinstance(read, layout.MapStored) and read.locality not in _LOCAL,
-    )
-
-
-def _text_stored(read: layout.MapStoredText, settings: DecodeSettings) -> BlockStored:
-    hashes = _hashes(read.block_hashes, settings)
-    _require_whole_blocks(len(read.token_ids), read.block_size, len(hashes))
-    parent = read.parent_block_hash
-    return BlockStored(
-        block_hashes=hashes,
-        parent_block_hash=None if parent is None else normal_hash(parent),
-        # Opaque blocks are never fingerprinted; only the count of tokens matters.
-        token_ids=[0] * len(read.token_ids),
-        block_size=read.block_size,
-        lora_id=read.lora_id,
-        lora_name=read.lora_name or "",
-        medium=read.medium or "",
-        group_idx=read.group_idx or 0,
-        kv_cache_spec_kind=read.kv_cache_spec_kind or "",
-        opaque_from=0,
-        is_remote=read.locality not in _LOCAL,
-    )
-
-
-def _removed(
-    read: layout.MapRemoved | layout.ArrayRemoved, settings: DecodeSettings, *, is_remote: bool
-) -> BlockRemoved:
-    return BlockRemoved(
-        block_hashes=_hashes(read.block_hashes, settings),
-        medium=read.medium or "",
-        group_idx=read.group_idx or 0,
-        is_remote=is_remote,
-    )
-
-
-def _hashes(values: list[layout.WireHash], settings: DecodeSettings) -> list[int]:
-    if len(values) > settings.hashes_max:
-        raise _too_many(len(values))
-    return [normal_hash(value) for value in values]
-
-
-def _parent(value: layout.WireHash | None) -> int | None:
-    return None if value is None else normal_hash(value)
-
-
-def _too_many(hashes_total: int) -> MalformedEventError:
-    return MalformedEventError(reason="block_hashes", detail=f"{hashes_total} in one event")
-
-
-def _require_whole_blocks(tokens_total: int, block_size: int, blocks_total: int) -> None:
-    """Refuse a store whose tokens cannot be given to its blocks by position.
-
-    Engines leave out blocks they skipped while the tokens span them too; nothing on the wire tells
-    which are missing, so any guess could index the wrong content.
-    """
-    if tokens_total == 0 or blocks_total == 0:
-        return
-    if block_size == 0:
-        raise MalformedEventError(reason="block_size", detail="0 with tokens")
-    if tokens_total // block_size != blocks_total:
-        raise MalformedEventError(reason="token_count", detail="blocks and tokens disagree")

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from itertools import islice
 
 from inferencecache.events.blocks import Block, BlockGroup
-from inferencecache.events.chunking import TOKEN_BYTES
 from inferencecache.events.key_table import KeyTable
 from inferencecache.events.mapper_counters import MapperCounters
 from inferencecache.events.mediums import (
@@ -27,6 +26,7 @@ from inferencecache.events.mediums import (
     without_lane,
 )
 from inferencecache.events.operations import Changes, StoreRun
+from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inferencecache.events.blocks import Block, BlockGroup
-from inferencecache.events.chunking import TOKEN_BYTES
 from inferencecache.events.key_table import KeyTable
 from inferencecache.events.mediums import is_inferred_only, is_saturated, tier_of
 from inferencecache.events.operations import StoreRun
+from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 

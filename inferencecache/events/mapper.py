@@ -201,7 +201,7 @@ class EventMapper:
 
     def _store(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
         space = self._ranks.get(rank) or self._rank(rank)
-        route = space.routes.get(signature_of(event)) if event.token_ids else None
+        route = space.routes.get(signature_of(event)) if event.packed_tokens else None
         if route is None:
             route = self._find_route(space, event, changes)
             if route is None:
@@ -212,6 +212,8 @@ class EventMapper:
             if parent is None or parent_hash in event.block_hashes:
                 self._without_parent(rank, event, now_ns)
                 return
+        if self._placer.store_lone(route, event, parent, changes):
+            return
         placing = Placing(route[0], event, route[1], route[2], parent)
         cause = self._admission.parent_fault(placing)
         if cause is None:
@@ -228,7 +230,7 @@ class EventMapper:
         lane = self._lane(event.medium)
         space.has_tier_events |= lane != GPU_LANE
         group = space.group(event.group_idx)
-        if not event.token_ids:
+        if not event.packed_tokens:
             self._copy_known(group, event, lane, changes)
             return None
         adapter_id = self._admission.adapter_of(event)

@@ -8,34 +8,35 @@ hold numbers and texts only, so the garbage collector need not look at them.
 import msgspec
 
 
-class BlockStored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class BlockStored(msgspec.Struct, frozen=True, gc=False):
     """Blocks became available for reuse.
 
     Attributes:
         block_hashes: The engine's labels of the blocks in chain order, each modulo 2**64.
         parent_block_hash: Label of the block before the first; None at a prompt's start.
-        token_ids: Tokens of all blocks; empty when the engine only moves known blocks.
-        block_size: Tokens per block; 0 only with empty *token_ids*.
+        packed_tokens: Tokens of all blocks, see ``token_packing``; empty when the engine only
+            moves known blocks.
+        block_size: Tokens per block; 0 only without tokens.
+        opaque_from: Position of the first block whose content the tokens do not describe;
+            ``len(block_hashes)`` when they describe all.
         lora_id: The engine's adapter number, None for the base model.
         lora_name: The adapter's name, empty if not sent.
         medium: Where the blocks lie, as sent; empty means GPU.
         group_idx: KV cache group; 0 when the engine does not name one.
         kv_cache_spec_kind: What kind of attention the group serves, empty if not sent.
-        opaque_from: Position of the first block whose content the tokens do not describe;
-            ``len(block_hashes)`` when they describe all.
         is_remote: The blocks lie in a shared store, which is no proof that this replica has them.
     """
 
     block_hashes: list[int]
     parent_block_hash: int | None
-    token_ids: list[int]
+    packed_tokens: bytes
     block_size: int
+    opaque_from: int
     lora_id: int | None = None
     lora_name: str = ""
     medium: str = ""
     group_idx: int = 0
     kv_cache_spec_kind: str = ""
-    opaque_from: int
     is_remote: bool = False
 
 

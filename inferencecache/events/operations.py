@@ -8,7 +8,7 @@ import msgspec
 from inferencecache.types import CacheTier
 
 
-class StoreRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class StoreRun(msgspec.Struct, frozen=True, gc=False):
     """Keys that follow one another in a prompt and are held at one tier.
 
     Attributes:

@@ -9,15 +9,17 @@ from collections.abc import Iterable
 import msgspec
 
 from inferencecache.events.blocks import Block, BlockGroup, Detail, SharedCounts
-from inferencecache.events.chunking import TOKEN_BYTES, Piece, cut_multiples, cut_pages, lone_key
+from inferencecache.events.chunking import Piece, cut_multiples, cut_pages, lone_key
 from inferencecache.events.key_table import T1_HOLDER, T1_MASK, T2_HOLDER
 from inferencecache.events.ledger import Ledger
 from inferencecache.events.mapper_counters import MapperCounters
 from inferencecache.events.mediums import GPU_LANE, one_copy
 from inferencecache.events.messages import BlockStored
 from inferencecache.events.operations import Changes, StoreRun
-from inferencecache.fingerprint import prefix_hashes
-from inferencecache.types import CacheTier
+from inferencecache.events.rank_space import Route
+from inferencecache.events.token_packing import TOKEN_BYTES
+from inferencecache.fingerprint import packed_prefix_hashes
+from inferencecache.types import INT32_MAX, CacheTier
 
 _OPAQUE = Detail(is_opaque=True)
 
@@ -55,6 +57,43 @@ class Placer:
         self._counters = counters
         self._counts = SharedCounts()
 
+    def store_lone(
+        self, route: Route, event: BlockStored, parent: Block | None, changes: Changes
+    ) -> bool:
+        """Place one new block that is one index block; False if it is anything else.
+
+        :meth:`store` does the same; its set-up costs more than the work for a single block.
+
+        Args:
+            route: Where *event* goes.
+            event: A store.
+            parent: The block before the first, None at a prompt's start.
+            changes: Where operations go.
+        """
+        group, adapter_id, lane = route
+        size, blocks, hashes = event.block_size, group.blocks, event.block_hashes
+        if len(hashes) != 1 or event.opaque_from != 1 or size != self._index_size:
+            return False
+        engine_hash, before, tokens = hashes[0], None, size
+        if lane != GPU_LANE or engine_hash in blocks:
+            return False
+        if parent is not None:
+            before, tokens = parent.chain, parent.tokens + size
+            if parent.detail is not None or parent.adapter_id != adapter_id or tokens > INT32_MAX:
+                return False
+        key = lone_key(event.packed_tokens[: size * TOKEN_BYTES], before)
+        ledger = self._ledger
+        held = ledger.keys.partition(adapter_id)
+        holders = held.get(key, 0)
+        held[key] = holders + T1_HOLDER
+        tokens = self._counts.share(tokens)
+        blocks[engine_hash] = Block(key, tokens, adapter_id, 1, before, None)
+        ledger.blocks_total += 1
+        self._counters.stored_blocks += 1
+        run = StoreRun(adapter_id, CacheTier.T1, [key], before, tokens, not holders)
+        changes.operations.append(run)
+        return True
+
     def store(self, placing: Placing, changes: Changes) -> None:
         """Place the blocks of a store, or count another copy of those already there.
 
@@ -63,8 +102,6 @@ class Placer:
         """
         event, parent = placing.event, placing.parent
         described = event.opaque_from
-        if len(event.block_hashes) == described == 1 and self._store_lone(placing, changes):
-            return
         if parent is not None and parent.is_opaque:
             described = 0
         if described:
@@ -73,54 +110,19 @@ class Placer:
             self._store_opaque(placing, described, changes)
         self._counters.stored_blocks += len(event.block_hashes)
 
-    def _store_lone(self, placing: Placing, changes: Changes) -> bool:
-        """Place one new block that is one index block; False if it is anything else.
-
-        The general way does the same; its set-up costs more than the work for a single block.
-        """
-        blocks, event, parent = placing.group.blocks, placing.event, placing.parent
-        size, engine_hash, adapter_id = event.block_size, event.block_hashes[0], placing.adapter_id
-        if size != self._index_size or placing.lane != GPU_LANE or engine_hash in blocks:
-            return False
-        if parent is not None and parent.detail is not None and parent.detail.is_opaque:
-            return False
-        before, tokens = (None, size) if parent is None else (parent.chain, parent.tokens + size)
-        own = event.token_ids
-        key = lone_key(own if len(own) == size else own[:size], before)
-        held = self._ledger.keys.partition(adapter_id)
-        holders = held.get(key, 0)
-        held[key] = holders + T1_HOLDER
-        tokens = self._counts.share(tokens)
-        blocks[engine_hash] = Block(key, tokens, adapter_id, 1, before, None)
-        self._ledger.blocks_total += 1
-        self._counters.stored_blocks += 1
-        changes.operations.append(
-            StoreRun(
-                adapter_id=adapter_id,
-                tier=CacheTier.T1,
-                keys=[key],
-                parent_key=before,
-                first_token_count=tokens,
-                is_fresh=not holders,
-            )
-        )
-        return True
-
     def _store_described(self, placing: Placing, total: int, changes: Changes) -> None:
         event, parent, index_size = placing.event, placing.parent, self._index_size
         size = event.block_size
-        tokens = event.token_ids
-        if len(tokens) > total * size:
-            tokens = tokens[: total * size]
+        packed = event.packed_tokens[: total * size * TOKEN_BYTES]
         chain = None if parent is None else parent.chain
         if size == index_size:
-            self._store_equal(placing, prefix_hashes(tokens, size, chain), changes)
+            self._store_equal(placing, packed_prefix_hashes(packed, size, chain), changes)
         elif size > index_size:
-            pieces = cut_multiples(tokens, size, index_size, chain)
+            pieces = cut_multiples(packed, size, index_size, chain)
             self._store_pieces(placing, pieces, changes)
         else:
             tail = b"" if parent is None else parent.tail
-            pieces = cut_pages(tokens, size, index_size, (chain, tail))
+            pieces = cut_pages(packed, size, index_size, (chain, tail))
             self._store_pieces(placing, pieces, changes)
 
     def _store_equal(self, placing: Placing, keys: list[int], changes: Changes) -> None:
@@ -138,16 +140,15 @@ class Placer:
         known = len(blocks)
         is_fresh = True
         for engine_hash, key, tokens in zip(event.block_hashes, keys, counts, strict=False):
-            if engine_hash in blocks:
-                block = Block(key, tokens, adapter_id, lone, before, None)
+            block = Block(key, tokens, adapter_id, lone, before, None)
+            if blocks.setdefault(engine_hash, block) is not block:
                 self._store_again(placing, engine_hash, block, changes)
                 is_fresh = False
+            elif key in held:
+                held[key] += weight
+                is_fresh = False
             else:
-                blocks[engine_hash] = Block(key, tokens, adapter_id, lone, before, None)
-                holders = held.get(key, 0)
-                held[key] = holders + weight
-                if holders:
-                    is_fresh = False
+                held[key] = weight
             before = key
         self._ledger.blocks_total += len(blocks) - known
         self._emit(placing, keys, is_fresh=is_fresh, changes=changes)

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from array import array
 from typing import Any
 
 import msgspec
@@ -37,10 +38,23 @@ def normal_hash(value: WireHash) -> int:
         MalformedEventError: A digest of a length no engine uses.
     """
     if isinstance(value, int):
-        return value & HASH_MASK
+        return value if value >= 0 else value & HASH_MASK
     if len(value) not in _HASH_BYTES_ALLOWED:
         raise MalformedEventError(reason="block_hashes", detail="a hash of unusual length")
     return int.from_bytes(value[-_HASH_TAIL_BYTES:], "big")
+
+
+def normal_hashes(values: list[WireHash]) -> list[int]:
+    """Return *values* as :func:`normal_hash` would; the same list if they all are so already.
+
+    Raises:
+        MalformedEventError: As for :func:`normal_hash`.
+    """
+    try:
+        array("Q", values)  # type: ignore[type-var]  # what it refuses is what has to change
+    except (OverflowError, TypeError):
+        return [normal_hash(value) for value in values]
+    return values  # type: ignore[return-value]
 
 
 def first_opaque(extra_keys: msgspec.Raw, lora_name: str, blocks_total: int) -> int:
@@ -80,7 +94,7 @@ def _is_described(item: Any, lora_name: str) -> bool:  # noqa: ANN401 - untyped 
 
 def is_present(value: msgspec.Raw) -> bool:
     """Tell whether an optional raw field was sent and is neither nil nor an empty list or map."""
-    return bytes(value) not in {_NIL_BYTE, b"\x90", b"\x80"}
+    return value is not NIL and bytes(value) not in {_NIL_BYTE, b"\x90", b"\x80"}
 
 
 def timestamp_ns(seconds: float) -> int:

@@ -12,6 +12,7 @@ from inferencecache.events import (
     EventBatch,
     EventMapper,
 )
+from inferencecache.events.token_packing import pack_tokens
 from inferencecache.fingerprint import prefix_hashes
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
@@ -36,7 +37,7 @@ def stored(
     return BlockStored(
         block_hashes=hashes,
         parent_block_hash=parent,
-        token_ids=token_ids,
+        packed_tokens=pack_tokens(token_ids),
         block_size=size,
         **fields,  # type: ignore[arg-type]
     )

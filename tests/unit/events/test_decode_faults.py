@@ -133,7 +133,7 @@ def test_placeholder_without_tokens_is_no_fault() -> None:
         (event,) = read.events
 
         assert isinstance(event, BlockStored)
-        assert event.token_ids == []
+        assert event.packed_tokens == b""
         assert read.faults == {}
 
 
@@ -168,9 +168,8 @@ def test_time_can_be_read_without_decoding() -> None:
 
 def test_error_text_does_not_quote_content() -> None:
     """Neither tokens nor names of adapters appear in what is raised or counted."""
-    read = decode_batch(
-        batch(map_store([1], [987_654_321_000]), map_store([1], T16, lora_id=text("secret"))),
-        SETTINGS,
-    )
+    too_large = [987_654_321_000, *T16[1:]]
+    events = [map_store([1], too_large), map_store([1], T16, lora_id=text("secret"))]
+    read = decode_batch(batch(*events), SETTINGS)
 
     assert set(read.faults) == {"token_ids", "lora_id"}

@@ -18,6 +18,7 @@ from msgpack_bytes import NIL, array, binary, integer, mapping, real, text
 
 from inferencecache.events import AllBlocksCleared, BlockRemoved, BlockStored, EventMapper
 from inferencecache.events.decode import decode_batch
+from inferencecache.events.token_packing import pack_tokens
 from inferencecache.settings.producer import DecodeSettings, MapperSettings
 from inferencecache.types import CacheTier
 
@@ -66,7 +67,7 @@ def test_fields_of_full_width_array_are_read_by_position() -> None:
     assert event == BlockStored(
         block_hashes=[5],
         parent_block_hash=4,
-        token_ids=T16,
+        packed_tokens=pack_tokens(T16),
         block_size=16,
         lora_id=7,
         lora_name="sql",

@@ -4,6 +4,7 @@ from engine_events import CLEARED, Producer, batch_of, keys, removed, stored, to
 
 from inferencecache.events import Clear, Evict, StoreRun
 from inferencecache.events.chunking import lone_key
+from inferencecache.events.token_packing import pack_tokens
 from inferencecache.fingerprint import prefix_hashes
 from inferencecache.types import INT32_MAX, CacheTier
 
@@ -24,8 +25,8 @@ def test_single_blocks_and_runs_give_the_same_keys() -> None:
     """The short way for one block computes what the fingerprint defines."""
     for size in (1, 4, 16, 60, 61, 64, 256):
         own = tokens(7, 1, size)
-        assert [lone_key(own, None)] == prefix_hashes(own, size)
-        assert [lone_key(own, 2**64 - 1)] == prefix_hashes(own, size, 2**64 - 1)
+        assert [lone_key(pack_tokens(own), None)] == prefix_hashes(own, size)
+        assert [lone_key(pack_tokens(own), 2**64 - 1)] == prefix_hashes(own, size, 2**64 - 1)
 
 
 def test_unknown_parent_is_held_and_placed_when_the_parent_comes() -> None:
