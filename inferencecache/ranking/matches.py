@@ -1,10 +1,9 @@
 """Rank the replicas that hold a leading part of a prompt; exact and chain lookups share it.
 
-Rules of this file: every factor is computed once, as a column over all candidates, by
-:func:`_columns`; the answer multiplies the columns and the explanation shows them, so the two
-cannot drift apart. Columns also keep a call per candidate and factor out of the hot path. For the
-usual handful of candidates columns cost more than they save: :func:`_rank_few` multiplies the
-definitions themselves, in the same order, and a property test holds the two together.
+Rules of this file: there is one loop, :func:`_scored`, and both the answer and the explanation come
+from it, so the two cannot drift apart. It is the hot path of every lookup, so the definitions of
+:mod:`inferencecache.ranking.factors` stand in it inline where nothing needs clamping; a property
+test holds it to them.
 
 Worked example, 30-minute TTL, 64 tokens a block, three replicas serve the scope, no statistics:
 
@@ -21,8 +20,11 @@ C matches, yet what all three hold tells them apart no more: its score is 0 and 
 Source: docs/adr/0005-ranking.md.
 """
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from inferencecache.ranking.factors import (
@@ -33,11 +35,9 @@ from inferencecache.ranking.factors import (
     slo_coefficient,
 )
 from inferencecache.ranking.score import (
+    PUBLIC_TIERS,
     RankedReplica,
     best_first,
-    public_tier,
-    public_tiers,
-    round_float32,
 )
 from inferencecache.settings.ranking import RankingSettings
 from inferencecache.types import Candidate, StatsRecord
@@ -84,22 +84,12 @@ class Factors:
     score: float
 
 
-_FEW: Final = 8
-"""Most candidates that are scored one by one."""
+_REPLICA_ID: Final = itemgetter(0)
+_TOKENS: Final = itemgetter(1)
+_BLOCKS: Final = itemgetter(4)
 
-
-class _Columns(NamedTuple):
-    """The candidates turned by 90 degrees, and one list per factor aligned with them."""
-
-    replica_ids: Sequence[str]
-    tokens: Sequence[int]
-    tiers: Sequence[int]
-    blocks: Sequence[int]
-    freshness: Sequence[float]
-    pressure: Sequence[float]
-    bias: Sequence[float]
-    power: Sequence[float]
-    scores: Sequence[float]
+_Shown = tuple[float, float, float, float]
+"""Freshness, pressure factor, SLO bias and distinguishing power of one candidate."""
 
 
 def rank_matches(candidates: Sequence[Candidate], inputs: RankInputs) -> list[RankedReplica]:
@@ -114,49 +104,7 @@ def rank_matches(candidates: Sequence[Candidate], inputs: RankInputs) -> list[Ra
 
     Complexity: O(n log n) in candidates.
     """
-    if not candidates:
-        return []
-    if len(candidates) <= _FEW:
-        return _rank_few(candidates, inputs)
-    of = _columns(candidates, inputs)
-    rows = zip(
-        of.replica_ids,
-        of.scores,
-        of.tokens,
-        of.freshness,
-        public_tiers(of.tiers),
-        of.blocks,
-        strict=True,
-    )
-    return best_first(rows, of.scores)
-
-
-def _rank_few(candidates: Sequence[Candidate], inputs: RankInputs) -> list[RankedReplica]:
-    """Do what :func:`rank_matches` does, candidate by candidate; there is at least one."""
-    now_ns, ttl_ns, serving_count, stats, settings, ttft_ms = inputs
-    weight, stale_ns = settings.pressure_weight, now_ns - ttl_ns
-    coefficient = slo_coefficient(ttft_ms, settings.slo_tight_ttft_ms, settings.slo_tight_bias)
-    _, tokens, _, _, blocks = zip(*candidates, strict=True)
-    products, recencies = [], []
-    for candidate, power in zip(candidates, _powers(tokens, blocks, serving_count), strict=True):
-        recency = freshness(now_ns - candidate[2], ttl_ns)
-        product = candidate[1] * recency
-        if stats and weight:
-            record = stats.get(candidate[0])
-            if record is not None and record.reported_ns > stale_ns:
-                product *= pressure_factor(record.stats.pressure, weight)
-        if coefficient:
-            product *= slo_bias(recency, coefficient)
-        products.append(product * power)
-        recencies.append(recency)
-    scores = round_float32(products)
-    rows = [
-        (replica_id, score, tokens, recency, public_tier(tier), blocks)
-        for (replica_id, tokens, _, tier, blocks), score, recency in zip(
-            candidates, scores, recencies, strict=True
-        )
-    ]
-    return best_first(rows, scores)
+    return best_first(_scored(candidates, inputs)) if candidates else []
 
 
 def explain_matches(candidates: Sequence[Candidate], inputs: RankInputs) -> dict[str, Factors]:
@@ -170,52 +118,66 @@ def explain_matches(candidates: Sequence[Candidate], inputs: RankInputs) -> dict
 
     Complexity: O(n log n) in candidates.
     """
-    if not candidates:
-        return {}
-    of = _columns(candidates, inputs)
+    shown: list[_Shown] = []
+    scored = _scored(candidates, inputs, shown) if candidates else []
     return {
         replica_id: Factors(
-            matched_tokens=of.tokens[place],
-            freshness=of.freshness[place],
-            pressure_factor=of.pressure[place],
-            slo_bias=of.bias[place],
-            distinguishing_power=of.power[place],
-            score=of.scores[place],
+            matched_tokens=tokens,
+            freshness=recency,
+            pressure_factor=load,
+            slo_bias=bias,
+            distinguishing_power=power,
+            score=score,
         )
-        for place, replica_id in enumerate(of.replica_ids)
+        for (replica_id, score, tokens, *_), (recency, load, bias, power) in zip(
+            scored, shown, strict=True
+        )
     }
 
 
-def _columns(candidates: Sequence[Candidate], inputs: RankInputs) -> _Columns:
-    """Return every factor and the rounded score of every candidate; there is at least one."""
-    replica_ids, tokens, seen_ns, tiers, blocks = zip(*candidates, strict=True)
-    fresh = _freshnesses(seen_ns, inputs)
-    pressure = _pressures(replica_ids, inputs)
-    bias = _biases(fresh, inputs)
-    power = _powers(tokens, blocks, inputs.serving_count)
-    scores = round_float32(
-        [
-            t * f * p * b * d
-            for t, f, p, b, d in zip(tokens, fresh, pressure, bias, power, strict=True)
-        ]
-    )
-    return _Columns(replica_ids, tokens, tiers, blocks, fresh, pressure, bias, power, scores)
+def _scored(
+    candidates: Sequence[Candidate], inputs: RankInputs, shown: list[_Shown] | None = None
+) -> list[RankedReplica]:
+    """Return each candidate with its score, in the order given; there is at least one.
+
+    Args:
+        candidates: As for :func:`rank_matches`.
+        inputs: As for :func:`rank_matches`.
+        shown: Gets the factors of each candidate when given.
+    """
+    now_ns, ttl_ns, serving_count, _, settings, ttft_ms = inputs
+    stale_ns = now_ns - ttl_ns
+    coefficient = slo_coefficient(ttft_ms, settings.slo_tight_ttft_ms, settings.slo_tight_bias)
+    products: list[float] = []
+    recencies: list[float] = []
+    bias = 1.0
+    for (_, tokens, seen_ns, _, _), load, power in zip(
+        candidates, _loads(candidates, inputs), _powers(candidates, serving_count), strict=False
+    ):
+        recency = (seen_ns - stale_ns) / ttl_ns
+        if not 0.0 < recency <= 1.0:
+            recency = freshness(now_ns - seen_ns, ttl_ns)
+        if coefficient:
+            bias = slo_bias(recency, coefficient)
+        products.append(tokens * recency * load * bias * power)
+        recencies.append(recency)
+        if shown is not None:
+            shown.append((recency, load, bias, power))
+    make, tier_of = tuple.__new__, PUBLIC_TIERS.get
+    # What the constructor does, without a Python call for each replica.
+    return [
+        make(RankedReplica, (replica_id, score, tokens, recency, tier_of(tier, 0), blocks))
+        for (replica_id, tokens, _, tier, blocks), score, recency in zip(
+            candidates, array("f", products), recencies, strict=False
+        )
+    ]
 
 
-def _freshnesses(seen_ns: Sequence[int], inputs: RankInputs) -> list[float]:
-    """Return the freshness of each candidate; inline where no clamping can be needed."""
-    now_ns, ttl_ns = inputs.now_ns, inputs.ttl_ns
-    left_ns = ttl_ns - now_ns
-    if max(seen_ns) <= now_ns and min(seen_ns) + left_ns >= 0:
-        return [(left_ns + seen) / ttl_ns for seen in seen_ns]
-    return [freshness(now_ns - seen, ttl_ns) for seen in seen_ns]
-
-
-def _pressures(replica_ids: Sequence[str], inputs: RankInputs) -> list[float]:
+def _loads(candidates: Sequence[Candidate], inputs: RankInputs) -> Iterable[float]:
     """Return the pressure factors; statistics older than the TTL do not count."""
     stats, weight = inputs.stats, inputs.settings.pressure_weight
     if not stats or weight == 0:
-        return [1.0] * len(replica_ids)
+        return repeat(1.0)
     stale_ns = inputs.now_ns - inputs.ttl_ns
     return [
         1.0
@@ -223,34 +185,25 @@ def _pressures(replica_ids: Sequence[str], inputs: RankInputs) -> list[float]:
         else factor
         if 0.0 <= (factor := 1.0 - weight * record.stats.pressure) <= 1.0
         else pressure_factor(record.stats.pressure, weight)
-        for record in map(stats.get, replica_ids)
+        for record in map(stats.get, map(_REPLICA_ID, candidates))
     ]
 
 
-def _biases(fresh: list[float], inputs: RankInputs) -> list[float]:
-    """Return the SLO biases."""
-    settings = inputs.settings
-    coefficient = slo_coefficient(
-        inputs.ttft_ms, settings.slo_tight_ttft_ms, settings.slo_tight_bias
-    )
-    if coefficient == 0:
-        return [1.0] * len(fresh)
-    return [slo_bias(recency, coefficient) for recency in fresh]
-
-
-def _powers(tokens: Sequence[int], blocks: Sequence[int], serving_count: int) -> list[float]:
+def _powers(candidates: Sequence[Candidate], serving_count: int) -> Iterable[float]:
     """Return the distinguishing powers, comparing each candidate by its matched tokens.
 
     Candidates that matched equally many blocks share one power. In a chain lookup they matched
     the same tokens anyway; in an exact lookup the stored counts may differ, but a holder is a
     holder.
     """
+    count = len(candidates)
     if serving_count <= 1:
-        return [1.0] * len(tokens)
-    if len(set(blocks)) == 1:
-        return [distinguishing_power(len(tokens), serving_count)] * len(tokens)
+        return repeat(1.0)
+    if len(set(map(_BLOCKS, candidates))) == 1:
+        return repeat(distinguishing_power(count, serving_count))
+    tokens = list(map(_TOKENS, candidates))
     power = {
-        depth: 1.0 - place / serving_count if place < serving_count else 0.0
+        depth: distinguishing_power(place, serving_count)
         for place, depth in enumerate(sorted(tokens, reverse=True), start=1)
     }
-    return list(map(power.__getitem__, tokens))
+    return map(power.__getitem__, tokens)

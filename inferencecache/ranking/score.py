@@ -1,9 +1,8 @@
 """What a ranking consists of: rounding, order and floors."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import repeat
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -12,7 +11,8 @@ from inferencecache.types import CacheTier
 FLOAT32_MAX: Final = 3.4028234663852886e38
 """Largest finite score the wire can carry."""
 
-_PUBLIC_TIERS: Final = {int(tier): int(tier) for tier in (CacheTier.T1, CacheTier.T2, CacheTier.T3)}
+PUBLIC_TIERS: Final = {int(tier): int(tier) for tier in (CacheTier.T1, CacheTier.T2, CacheTier.T3)}
+"""Stored tiers that the wire knows; any other is 0 there."""
 
 
 class RankedReplica(NamedTuple):
@@ -37,6 +37,7 @@ class RankedReplica(NamedTuple):
 
 _REPLICA_ID: Final = itemgetter(0)
 _SCORE: Final = itemgetter(1)
+_MATCHED_TOKENS: Final = itemgetter(2)
 
 
 def public_tier(tier: int) -> int:
@@ -47,20 +48,7 @@ def public_tier(tier: int) -> int:
 
     Complexity: O(1).
     """
-    return _PUBLIC_TIERS.get(tier, 0)
-
-
-def public_tiers(tiers: Sequence[int]) -> Sequence[int]:
-    """Return each of *tiers* as the wire knows it.
-
-    Args:
-        tiers: Stored tiers, any int32.
-
-    Complexity: O(tiers).
-    """
-    if _PUBLIC_TIERS.keys() >= set(tiers):
-        return tiers
-    return list(map(public_tier, tiers))
+    return PUBLIC_TIERS.get(tier, 0)
 
 
 def round_float32(values: Iterable[float]) -> list[float]:
@@ -74,22 +62,17 @@ def round_float32(values: Iterable[float]) -> list[float]:
     return array("f", values).tolist()
 
 
-def best_first(
-    rows: Iterable[tuple[str, float, int, float, int, int]], scores: Sequence[float]
-) -> list[RankedReplica]:
-    """Return *rows* as ranked replicas: by score, largest first, then by replica id.
+def best_first(ranked: list[RankedReplica]) -> list[RankedReplica]:
+    """Return *ranked*, sorted in place: by score, largest first, then by replica id.
 
     The sort is stable, so ordering by id first settles ties, and is skipped when there are none.
 
     Args:
-        rows: The fields of a :class:`RankedReplica` each, every replica at most once.
-        scores: The score of each row, in the order of *rows*.
+        ranked: Replicas in any order, each at most once.
 
-    Complexity: O(n log n) in rows.
+    Complexity: O(n log n) in replicas.
     """
-    # What the constructor does, without a Python call for each replica.
-    ranked: list[RankedReplica] = list(map(tuple.__new__, repeat(RankedReplica), rows))
-    if len(set(scores)) != len(scores):
+    if len(set(map(_SCORE, ranked))) != len(ranked):
         ranked.sort(key=_REPLICA_ID)
     ranked.sort(key=_SCORE, reverse=True)
     return ranked
@@ -104,7 +87,7 @@ def keep_matched(ranked: list[RankedReplica], minimum_matched_tokens: int) -> li
 
     Complexity: O(replicas).
     """
-    if minimum_matched_tokens <= 0:
+    if not ranked or min(map(_MATCHED_TOKENS, ranked)) >= minimum_matched_tokens:
         return ranked
     return [replica for replica in ranked if replica.matched_tokens >= minimum_matched_tokens]
 

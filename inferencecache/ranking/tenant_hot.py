@@ -64,13 +64,14 @@ def rank_tenant_hot(serving_replicas: Iterable[str], inputs: RankInputs) -> list
     Complexity: O(n log n) in serving replicas.
     """
     warm = _warm(serving_replicas, inputs)
-    rows = (
-        (replica_id, score, 0, hit_rate, 0, 0)
-        for replica_id, score, hit_rate in zip(
-            warm.replica_ids, warm.scores, warm.hit_rates, strict=True
-        )
+    return best_first(
+        [
+            RankedReplica(replica_id, score, 0, hit_rate, 0, 0)
+            for replica_id, score, hit_rate in zip(
+                warm.replica_ids, warm.scores, warm.hit_rates, strict=True
+            )
+        ]
     )
-    return best_first(rows, warm.scores)
 
 
 def explain_tenant_hot(
