@@ -29,22 +29,36 @@ def generated_crds(kinds: KindRegistry) -> dict[str, str]:
     """
     files: dict[str, str] = {}
     for kind in kinds:
-        files[f"{kind.group}_{kind.plural}.yaml"] = f"# {GENERATED}\n" + yaml.safe_dump(
-            crd_of(kind), sort_keys=False, allow_unicode=True, width=_LINE_WIDTH
-        )
+        if kind.is_foreign:
+            continue
+        for group in _groups_of(kind):
+            files[f"{group}_{kind.plural}.yaml"] = f"# {GENERATED}\n" + yaml.safe_dump(
+                crd_of(kind, group), sort_keys=False, allow_unicode=True, width=_LINE_WIDTH
+            )
         schema = json.dumps(json_schema_of(kind), indent=2, ensure_ascii=False)
         files[f"{SCHEMA_DIRECTORY}/{kind.kind.lower()}.json"] = schema + "\n"
     return files
 
 
-def crd_of(kind: ResourceKind[Any]) -> Schema:
-    """Return the CustomResourceDefinition of *kind*."""
+def _groups_of(kind: ResourceKind[Any]) -> list[str]:
+    """Return the groups under which a cluster may keep objects of *kind*, each once."""
+    return list(dict.fromkeys(name.partition("/")[0] for name in kind.api_versions))
+
+
+def crd_of(kind: ResourceKind[Any], group: str = "") -> Schema:
+    """Return the CustomResourceDefinition of *kind*.
+
+    Args:
+        kind: What it is about.
+        group: One of the kind's groups; empty for its own.
+    """
+    group = group or kind.group
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "metadata": {"name": f"{kind.plural}.{group}"},
         "spec": {
-            "group": kind.group,
+            "group": group,
             "names": {
                 "kind": kind.kind,
                 "listKind": f"{kind.kind}List",
@@ -83,10 +97,10 @@ def json_schema_of(kind: ResourceKind[Any]) -> Schema:
         "type": "object",
         "required": ["apiVersion", "kind", "metadata", *_required_spec(kind)],
         "properties": {
-            "apiVersion": {"const": kind.api_version},
+            "apiVersion": _one_of(kind.api_versions),
             "kind": {"const": kind.kind},
             "metadata": _as_json_schema(metadata),
-            "spec": _as_json_schema(schema_of(model)),
+            "spec": _as_json_schema(_admitted(schema_of(model), "spec", kind)),
             "status": {"description": "Ignored."},
         },
         "additionalProperties": False,
@@ -94,7 +108,24 @@ def json_schema_of(kind: ResourceKind[Any]) -> Schema:
 
 
 def _required_spec(kind: ResourceKind[Any]) -> list[str]:
-    return ["spec"] if kind.needs_spec else []
+    return ["spec"] if kind.needs_spec or "required" in kind.admission.get("spec", ()) else []
+
+
+def _one_of(names: tuple[str, ...]) -> Schema:
+    return {"enum": list(names)} if len(names) > 1 else {"const": names[0]}
+
+
+def _admitted(schema: Schema, path: str, kind: ResourceKind[Any]) -> Schema:
+    """Return *schema* with what *kind* says only to clusters and editors."""
+    made = {**schema, **kind.admission.get(path, {})}
+    if "properties" in schema:
+        made["properties"] = {
+            name: _admitted(member, f"{path}.{name}", kind)
+            for name, member in schema["properties"].items()
+        }
+    if "items" in schema:
+        made["items"] = _admitted(schema["items"], f"{path}[]", kind)
+    return made
 
 
 def _column(column: Column) -> Schema:
@@ -106,15 +137,16 @@ def _object_schema(kind: ResourceKind[Any]) -> Schema:
     """Return the structural schema of a whole object."""
     spec: type = kind.spec
     status: type = kind.status
+    required = _required_spec(kind)
     return {
         "type": "object",
         "description": kind.description,
-        **({"required": ["spec"]} if kind.needs_spec else {}),
+        **({"required": required} if required else {}),
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": _structural(schema_of(spec), "spec", kind.rules),
+            "spec": _structural(_admitted(schema_of(spec), "spec", kind), "spec", kind.rules),
             "status": _structural(schema_of(status), "status", ()),
         },
     }
@@ -134,7 +166,11 @@ def _structural(schema: Schema, path: str, rules: tuple[Rule[Any], ...]) -> Sche
         }
     if "items" in schema:
         made["items"] = _structural(schema["items"], f"{path}[]", rules)
-    about = [{"rule": rule.cel, "message": rule.message} for rule in rules if rule.path == path]
+    about = [
+        {"rule": rule.cel, "message": rule.message}
+        for rule in rules
+        if rule.path == path and rule.cel
+    ]
     return {**made, "x-kubernetes-validations": about} if about else made
 
 

@@ -4,8 +4,8 @@ A new kind adds one module with its models, its rules and a :class:`ResourceKind
 that; reading, errors, schemas and debug pages follow.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -52,7 +52,8 @@ class Rule(Generic[SpecT]):
 
     Attributes:
         path: The value that *cel* is about, a dotted path that starts with ``spec``.
-        cel: The condition that must hold; ``self`` is the value.
+        cel: The condition that must hold; ``self`` is the value. Empty if the schema says it
+            already, or if a cluster cannot check it.
         message: What is wrong when it does not.
         check: Returns what is wrong with a spec whose schema is right, or None.
     """
@@ -98,6 +99,10 @@ class ResourceKind(Generic[SpecT]):
         assess: Names the states of its objects.
         group: Its API group.
         version: Its version.
+        other_api_versions: Under which its documents are accepted, too.
+        admission: By the path of a value, ``spec.models[]`` for example, what the schemas for
+            clusters and editors say of it, though the loader accepts more and gives a state.
+        is_foreign: Whether it belongs to somebody else, who has its CRD.
     """
 
     kind: str
@@ -112,11 +117,19 @@ class ResourceKind(Generic[SpecT]):
     assess: Assess[SpecT] = all_active
     group: str = GROUP
     version: str = "v1alpha1"
+    other_api_versions: tuple[str, ...] = ()
+    admission: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    is_foreign: bool = False
 
     @property
     def api_version(self) -> str:
-        """What its documents give as ``apiVersion``."""
+        """What its documents give as ``apiVersion``, if they are ours."""
         return f"{self.group}/{self.version}"
+
+    @property
+    def api_versions(self) -> tuple[str, ...]:
+        """Everything that its documents may give as ``apiVersion``."""
+        return (self.api_version, *self.other_api_versions)
 
     @property
     def needs_spec(self) -> bool:

@@ -6,9 +6,9 @@ from msgspec import Meta
 
 from inferencecache.resources.models import ResourceModel
 
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-NAME_PATTERN: Final = rf"^{_LABEL}(\.{_LABEL})*\Z"
-NAMESPACE_PATTERN: Final = rf"^{_LABEL}\Z"
+LABEL_PATTERN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+NAME_PATTERN: Final = rf"^{LABEL_PATTERN}(\.{LABEL_PATTERN})*\Z"
+NAMESPACE_PATTERN: Final = rf"^{LABEL_PATTERN}\Z"
 DEFAULT_NAMESPACE: Final = "default"
 
 Name = Annotated[

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-_CAPITALS: Final = {"id": "ID", "ttl": "TTL"}
+_CAPITALS: Final = {"id": "ID", "ttl": "TTL", "ttft": "TTFT", "url": "URL"}
 
 
 def wire_name(name: str) -> str:
@@ -47,4 +47,8 @@ Conditions = Annotated[
             "x-kubernetes-list-map-keys": ["type"],
         },
     ),
+]
+
+StateText = Annotated[
+    str, Meta(description="What became of the object, then whatever else is to be said of it.")
 ]

@@ -6,13 +6,14 @@ all told, up to a limit.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, cast
 
 import msgspec
 
 from inferencecache.resources.documents import Document
+from inferencecache.resources.endpoints_file import endpoints_document, is_endpoints_file
 from inferencecache.resources.explain import flaws_of
 from inferencecache.resources.flaw import Flaw, joined, shown
 from inferencecache.resources.kind import KindRegistry, ResourceKind, ResourceScope, SpecT
@@ -51,6 +52,9 @@ def read_document(document: Document, file: str, kinds: KindRegistry) -> Iterato
     """
     place = Place(file, document.number, 0, document.line)
     value = document.value
+    if is_endpoints_file(file):
+        yield _read(endpoints_document(file, value), place, kinds, _in_endpoints(document.flaws))
+        return
     if not isinstance(value, dict):
         yield _unknown(place, "", [_flaw("", value, "an object with apiVersion and kind")])
         return
@@ -70,15 +74,20 @@ def read_document(document: Document, file: str, kinds: KindRegistry) -> Iterato
             yield _unknown(at, "", [_flaw("", item, "an object with apiVersion and kind")])
 
 
+def _in_endpoints(flaws: Sequence[Flaw]) -> list[Flaw]:
+    """Return the *flaws* of a plain list as those of the object that it stands for."""
+    return [replace(flaw, field=f"spec.endpoints{flaw.field}") for flaw in flaws]
+
+
 def _items_of(value: dict[str, object], kinds: KindRegistry) -> list[object] | None:
     """Return the items of a list, of mixed kinds or of one; None for anything else."""
     name, items = value.get("kind"), value.get("items")
     if not isinstance(name, str) or not name.endswith(_LIST) or not isinstance(items, list):
         return None
     kind = kinds.get(name.removesuffix(_LIST))
-    expected = kind.api_version if kind is not None else "v1"
+    expected = kind.api_versions if kind is not None else ("v1",)
     is_list = name == _LIST or kind is not None
-    return items if is_list and value.get("apiVersion") == expected else None
+    return items if is_list and value.get("apiVersion") in expected else None
 
 
 def _inside(flaws: Sequence[Flaw], item: int) -> list[Flaw]:
@@ -105,8 +114,8 @@ def _read(
     if kind is None:
         wrong = _flaw("kind", name, "one of " + ", ".join(kinds.names))
         return _unknown(place, "", [*flaws, wrong])
-    if value.get("apiVersion") != kind.api_version:
-        wrong = _flaw("apiVersion", value.get("apiVersion"), kind.api_version)
+    if value.get("apiVersion") not in kind.api_versions:
+        wrong = _flaw("apiVersion", value.get("apiVersion"), " or ".join(kind.api_versions))
         return _unknown(place, kind.kind, [*flaws, wrong])
     key, metadata = _identify(value.get("metadata"), kind)
     spec = _convert(value.get("spec", {}), kind.spec)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from inferencecache.settings.auth import AuthSettings
 from inferencecache.settings.control import ControlSettings
+from inferencecache.settings.fleet import FleetSettings
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.http import HttpSettings
 from inferencecache.settings.index import IndexSettings
@@ -31,6 +32,7 @@ class ServerSettings:
     tls: TlsSettings = field(default_factory=TlsSettings)
     picker: PickerSettings = field(default_factory=PickerSettings)
     picker_parse: PickerParseSettings = field(default_factory=PickerParseSettings)
+    fleet: FleetSettings = field(default_factory=FleetSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     control: ControlSettings = field(default_factory=ControlSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from resource_texts import load, policy, tenant
 
@@ -151,6 +151,7 @@ def values_for(schema: dict[str, Any]) -> st.SearchStrategy[object]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
+@settings(deadline=None)  # the first draw builds the values of a whole kind
 @given(data=st.data())
 def test_models_and_words_agree(kind: Any, data: st.DataObject) -> None:  # noqa: ANN401 - a kind
     """The model accepts a value exactly if the walk over the schema finds no flaw."""

@@ -1,0 +1,49 @@
+"""InferenceProvider: a provider outside of the cluster that requests can go to."""
+
+from typing import Final
+
+from inferencecache.resources.kind import AGE, Column, ResourceKind, Rule
+from inferencecache.resources.member_states import PROVIDER, PROVIDER_GROUP, provider_states
+from inferencecache.resources.provider_spec import (
+    SUPPORTED_API,
+    InferenceProviderSpec,
+    InferenceProviderStatus,
+    check_models,
+)
+from inferencecache.resources.served_models import NAMED_MODELS
+
+INFERENCE_PROVIDER: Final = ResourceKind(
+    kind=PROVIDER,
+    plural="inferenceproviders",
+    short_names=("infprov",),
+    description="An inference provider outside of the cluster: what it serves, and the backend "
+    "that callers resolve to reach it.",
+    spec=InferenceProviderSpec,
+    status=InferenceProviderStatus,
+    columns=(
+        Column(
+            name="Backend",
+            type="string",
+            path=".spec.backendRef.name",
+            description="What callers resolve to reach it.",
+        ),
+        Column(name="API", type="string", path=".spec.api", description="What it speaks."),
+        Column(
+            name="State",
+            type="string",
+            path=".status.state",
+            description="What became of it, and what happens to it.",
+        ),
+        AGE,
+    ),
+    rules=(Rule(path="spec.models", cel="", message="", check=check_models),),
+    assess=provider_states,
+    group=PROVIDER_GROUP,
+    admission={
+        "spec": {"required": ["backendRef", "api", "models"]},
+        "spec.backendRef": {"required": ["name"]},
+        "spec.backendRef.name": {"minLength": 1},
+        "spec.api": {"enum": [SUPPORTED_API]},
+        **NAMED_MODELS,
+    },
+)
