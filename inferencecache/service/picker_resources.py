@@ -6,6 +6,7 @@ left out of it. What an object leaves unsaid the settings say.
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from hashlib import blake2b
+from typing import Protocol
 
 import msgspec
 
@@ -22,6 +23,7 @@ from inferencecache.picker.fleet import (
     Pool,
     PriorsForEngine,
     Provider,
+    Qualifier,
     RankBy,
     Tier,
     WorkerSet,
@@ -54,6 +56,14 @@ _SLICE_OBJECTS = 100
 _DIGEST_BYTES = 8
 
 Members = Mapping[ObjectKey, Member]
+
+
+class QualifierSource(Protocol):
+    """Knows how members do while they are picked."""
+
+    def qualifiers_of(self, member: Member) -> Iterable[Qualifier]:
+        """Return what is to be said of *member*, an accepted one, in any order."""
+        ...
 
 
 def fleet_slices(load: LoadState, settings: FleetSettings) -> Generator[None, None, Fleet]:

@@ -14,6 +14,7 @@ from inferencecache.picker.fleet.member import (
     WorkerSet,
 )
 from inferencecache.picker.fleet.pool import ContextOverflow, Pool, RankBy, Tier
+from inferencecache.picker.fleet.qualifier import Qualifier
 from inferencecache.picker.fleet.rewrites import ModelRewrite, RewriteRule, RewriteTarget
 from inferencecache.picker.fleet.rules import (
     NO_LIMITS,
@@ -41,6 +42,7 @@ __all__ = [
     "Pool",
     "PriorsForEngine",
     "Provider",
+    "Qualifier",
     "RankBy",
     "RequestLimits",
     "RewriteRule",
