@@ -29,6 +29,7 @@ from inferencecache.clock import NS_PER_S
 from inferencecache.errors import ConfigError
 from inferencecache.settings.doctor import DoctorSettings
 from inferencecache.settings.producer import DecodeSettings
+from inferencecache.settings.target import check_target
 from inferencecache.transport.doctor_ear import Heard, Past, ask_for_past, listen
 from inferencecache.transport.doctor_page import Page, fetch_page
 from inferencecache.transport.doctor_port import Port, look_at_port, port_after
@@ -47,10 +48,12 @@ async def diagnose(settings: DoctorSettings, decode: DecodeSettings) -> Diagnosi
         decode: Limits of decoding.
 
     Raises:
-        ConfigError: No engine is named.
+        ConfigError: No engine is named, or the server's address has no such form.
     """
     if not settings.engine_endpoint:
         raise ConfigError(field="--engine", value="", allowed="an endpoint such as tcp://HOST:PORT")
+    if settings.server:
+        check_target("--server", settings.server)
     ports = await _look_at_ports(settings)
     findings = [judge_engine_port(ports[0])]
     if findings[0].status is Status.OK:

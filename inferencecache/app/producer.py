@@ -17,6 +17,7 @@ from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.subscribe import ProducerSettings
+from inferencecache.settings.target import check_target
 from inferencecache.transport.delivery import LinkParts, ServerLink
 from inferencecache.transport.delivery_tls import server_credentials
 from inferencecache.transport.producer_http import ProducerPages, ProducerView
@@ -249,6 +250,8 @@ def _check(settings: ProducerSettings) -> None:
         raise ConfigError(
             field="server", value=settings.delivery.servers, allowed="at least one HOST:PORT"
         )
+    for target in settings.delivery.targets():
+        check_target("server", target)
     seen: set[tuple[str, str, str]] = set()
     for source in settings.sources:
         check_source(source)

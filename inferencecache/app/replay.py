@@ -20,6 +20,7 @@ from inferencecache.app.replay_zmq import zmq_plane
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.settings.replay import ReplaySettings
+from inferencecache.settings.target import check_target
 from inferencecache.simulation import (
     Answer,
     Experiment,
@@ -72,7 +73,8 @@ def run_replay(trace: ReplayInput, settings: ReplaySettings, watcher: Watcher) -
 
     Raises:
         ConfigError: A setting makes no sense for a replay.
-        ServerLostError: The server does not answer.
+        ServerAbsentError: The server that was named has never answered.
+        ServerLostError: The server does not answer any more.
     """
     _check(settings)
     return uvloop.run(replay(trace, settings, watcher, SystemClock()))
@@ -87,6 +89,7 @@ async def replay(
         gateway = ReplayPlane(target, settings, clock)
         stage = _Stage(watcher=watcher, clock=clock)
         try:
+            await gateway.reach()
             if not settings.through_zmq:
                 return await _play(trace, settings, gateway, stage)
             async with zmq_plane(gateway, trace, settings, clock) as plane:
@@ -108,26 +111,28 @@ async def _play(
 ) -> ReplaySummary:
     """Play every prompt in order."""
     experiment = Experiment(settings, len(trace.prompts))
-    await plane.start()
-    started_ns = stage.clock.monotonic_ns()
-    for done, prompt in enumerate(trace.prompts):
-        elapsed_ns = stage.clock.monotonic_ns() - started_ns
-        wait_ns = due_in_ns(prompt.arrival_ms, settings.speed, elapsed_ns)
-        if wait_ns:
-            await asyncio.sleep(wait_ns / NS_PER_S)
-        try:
+    done = 0
+    try:
+        await plane.start()
+        started_ns = stage.clock.monotonic_ns()
+        for prompt in trace.prompts:
+            elapsed_ns = stage.clock.monotonic_ns() - started_ns
+            wait_ns = due_in_ns(prompt.arrival_ms, settings.speed, elapsed_ns)
+            if wait_ns:
+                await asyncio.sleep(wait_ns / NS_PER_S)
             await plane.report(experiment.play(prompt, await plane.look_up(prompt)))
-        except ServerLostError as error:
-            raise ServerLostError(
-                f"{error}; {done} of {len(trace.prompts)} requests done"
-            ) from error
-        stage.watcher.played(experiment, done + 1)
+            done += 1
+            stage.watcher.played(experiment, done)
+    except ServerLostError as error:
+        raise ServerLostError(f"{error}; {done} of {len(trace.prompts)} requests done") from error
     duration_ns = stage.clock.monotonic_ns() - started_ns
     return experiment.summary(trace.name, plane.replica_ids, duration_ns)
 
 
 def _check(settings: ReplaySettings) -> None:
-    """Refuse names under which a server answers nothing."""
+    """Refuse what cannot be a server, and names under which one answers nothing."""
+    if settings.server:
+        check_target("--server", settings.server)
     for field, value in (("--tenant", settings.tenant_id), ("--model", settings.model_id)):
         if not value or value == PROBE_TENANT_ID:
             raise ConfigError(

@@ -6,11 +6,11 @@ ends the replay, because numbers from a gateway that quietly fell back would mea
 
 from typing import Final
 
+from inferencecache.app.reach import NO_ANSWER, reach
 from inferencecache.client import (
     AsyncCacheClient,
     CacheUpdate,
     DeliveryError,
-    FailOpenCause,
     HeldPrefix,
     LookupQuery,
     ReplicaRef,
@@ -29,24 +29,9 @@ from inferencecache.simulation import (
 
 HASH_SCHEME: Final = "mooncake-512"
 
-_NO_ANSWER: Final = frozenset(
-    {
-        FailOpenCause.CLOSED,
-        FailOpenCause.DEADLINE,
-        FailOpenCause.INVALID_ANSWER,
-        FailOpenCause.INVALID_QUERY,
-        FailOpenCause.REFUSED,
-        FailOpenCause.RPC_ERROR,
-        FailOpenCause.TOO_LARGE,
-        FailOpenCause.UNREACHABLE,
-        FailOpenCause.UNSUPPORTED,
-    }
-)
-"""The causes that mean the server itself said nothing usable."""
-
 
 class ServerLostError(InferenceCacheError):
-    """The server of a replay does not answer any more, or never did.
+    """The server of a replay answered at first, and does not any more.
 
     Args:
         detail: One line with address and cause.
@@ -82,6 +67,14 @@ class ReplayPlane:
         )
         self._reporter = self._client.reporter()
 
+    async def reach(self) -> None:
+        """Return once the server answers.
+
+        Raises:
+            ServerAbsentError: It did not in the time that the settings give it.
+        """
+        await reach(self._client, self.target, self._settings.connect_timeout_ns)
+
     async def start(self) -> None:
         """Tell the server that every replica is empty.
 
@@ -110,7 +103,7 @@ class ReplayPlane:
         started_ns = self._clock.monotonic_ns()
         result = await self._client.lookup(query, eligible=self._number_of)
         latency_ns = self._clock.monotonic_ns() - started_ns
-        if result.cause in _NO_ANSWER:
+        if result.cause in NO_ANSWER:
             raise ServerLostError(
                 f"cache server at {self.target} did not answer a lookup: {result.detail}"
             )

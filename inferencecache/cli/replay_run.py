@@ -7,6 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
+from inferencecache.app.reach import ServerAbsentError
 from inferencecache.app.replay import run_replay
 from inferencecache.app.replay_input import load_trace
 from inferencecache.app.replay_plane import ServerLostError
@@ -23,8 +24,12 @@ PLOT_SUFFIXES: Final = (".png", ".svg")
 DONE: Final = 0
 OUTPUT_LOST: Final = 1
 """Exit code when stdout takes no more."""
+SERVER_ABSENT: Final = 2
+"""Exit code when no server has ever answered at the address given, which is thus wrong."""
 SERVER_LOST: Final = 3
-"""Exit code when the server cannot be reached or goes away."""
+"""Exit code when the server goes away."""
+
+_ADVICE: Final = "`inferencecache serve` runs one; without --server the replay starts its own"
 
 
 def run(output: Output, settings: ReplaySettings) -> int:
@@ -35,7 +40,8 @@ def run(output: Output, settings: ReplaySettings) -> int:
         settings: The replay.
 
     Returns:
-        0, or 3 when the server was lost, or 1 when the result could not be written.
+        0, or 2 when there is no server, or 3 when it was lost, or 1 when the result could not be
+        written.
 
     Raises:
         ConfigError: The trace, a setting or the plot's path is wrong.
@@ -46,6 +52,8 @@ def run(output: Output, settings: ReplaySettings) -> int:
     try:
         with ReplayProgress(Console(stderr=True), len(trace.prompts)) as progress:
             summary = run_replay(trace, settings, progress)
+    except ServerAbsentError as error:
+        return _fail(f"{error} ({_ADVICE})", SERVER_ABSENT)
     except ServerLostError as error:
         return _fail(str(error), SERVER_LOST)
     try:

@@ -111,6 +111,14 @@ class ReplaySettings:
         minimum=1,
         help="How many requests back a replica's recent load reaches.",
     )
+    connect_timeout_ns: int = knob(
+        5 * NS_PER_S,
+        flag="connect-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=1_000_000,
+        help="How long to try the server at first; one that is just starting is waited for.",
+    )
     deadline_ns: int = knob(
         30 * NS_PER_S,
         flag="deadline",

@@ -35,13 +35,20 @@ from inferencecache.settings.producer import OutboxSettings
 from inferencecache.transport import delivery_wire as wire
 from inferencecache.transport.client_channel import open_async_channel
 from inferencecache.transport.client_report_async import AsyncReportLine
-from inferencecache.transport.client_values import DeliveryError, ReplicaRef
+from inferencecache.transport.client_values import (
+    DeliveryError,
+    LookupFailure,
+    ReplicaRef,
+)
 from inferencecache.transport.delivery_backoff import Backoff
 from inferencecache.transport.delivery_evictions import EvictionPool
 from inferencecache.transport.delivery_lane import Lane, LaneParts
+from inferencecache.transport.lookup_client import AsyncLookupCaller
 from inferencecache.transport.structured_log import EventLog
+from inferencecache.transport.unreachable import REACH_QUERY, why_unreachable
 
 _TAKEN_KEYS_MAX: Final = 16_384
+_ASKING_S: Final = 1.0
 _LOST: Final = frozenset({"UNAVAILABLE", "STREAM_BROKEN", "ENDED_EARLY", "CLOSED", "CANCELLED"})
 
 
@@ -110,6 +117,8 @@ class ServerLink:
         self.counters = LinkCounters()
         self._lanes: dict[ReplicaRef, Lane] = {}
         self._channel = open_async_channel(parts.target, parts.client, parts.credentials)
+        self._caller = AsyncLookupCaller(self._channel)
+        self._has_complained = False
         self._line = AsyncReportLine(self._channel, parts.target, parts.client)
         self._evictions = EvictionPool(self._channel, parts.target, parts.client, parts.delivery)
         self._evictions.failed = self._eviction_failed
@@ -176,11 +185,30 @@ class ServerLink:
             state = self._channel.get_state(try_to_connect=True)
             if state is grpc.ChannelConnectivity.READY:
                 self._gain()
+            elif state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+                await self._complain()
             await self._channel.wait_for_state_change(state)
             if state is grpc.ChannelConnectivity.READY:
                 self._lose()
 
+    async def _complain(self) -> None:
+        """Say once per outage why the server cannot be reached."""
+        if self.is_up or self._has_complained:
+            return
+        self._has_complained = True
+        self.parts.log.warning(
+            "server_unreachable",
+            server=self.parts.target,
+            reason=why_unreachable(await self._failure()),
+        )
+
+    async def _failure(self) -> str:
+        """Return what gRPC says to a call on a connection that cannot be made; it fails at once."""
+        outcome = await self._caller.ask(REACH_QUERY, _ASKING_S)
+        return outcome.detail if isinstance(outcome, LookupFailure) else ""
+
     def _gain(self) -> None:
+        self._has_complained = False
         if not self.is_up:
             self.is_up = True
             self.parts.log.info("server_connected", server=self.parts.target)

@@ -103,18 +103,6 @@ async def test_wrong_usage_is_one_line_and_code_2(argument: str, word: str) -> N
     assert word in result.stderr[0]
 
 
-async def test_server_that_is_not_there_is_one_line_and_code_3() -> None:
-    """A replay against nobody says so at once."""
-    async with serving() as server:
-        target = server.grpc_target
-
-    result = await run_replay_command(f"--server={target}")
-
-    assert (result.code, result.stdout) == (3, "")
-    assert len(result.stderr) == 1
-    assert target in result.stderr[0]
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 async def test_killed_server_is_one_line_and_code_3(tmp_path: Path, number: signal.Signals) -> None:
     """A server that ends in the middle ends the replay with a clear line, without a traceback."""

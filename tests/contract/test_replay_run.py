@@ -138,8 +138,8 @@ async def test_server_gone_in_the_middle(tmp_path: Path) -> None:
     async with scripted_server() as server:
 
         async def route(request: pb.LookupRouteRequest, context: Context) -> Answer:
-            """Answer five times, then break."""
-            is_over = len(server.lookups) > 5
+            """Answer when reached and five times more, then break."""
+            is_over = len(server.lookups) > 6
             chosen = abort(grpc.StatusCode.UNAVAILABLE) if is_over else answer("NO_HINT")
             return await chosen(request, context)
 
@@ -156,7 +156,7 @@ async def test_server_that_takes_no_events(tmp_path: Path, status: grpc.StatusCo
     trace = load_trace(hand_trace(tmp_path / "t.jsonl"), 0)
     async with scripted_server() as server:
         server.event_status = status
-        with pytest.raises(ServerLostError, match=status.name):
+        with pytest.raises(ServerLostError, match=rf"{status.name}.*; 0 of 4 requests done"):
             await replay(trace, ReplaySettings(server=server.target), Spectator(), ManualClock())
 
 
@@ -164,20 +164,16 @@ async def test_server_that_hangs(tmp_path: Path) -> None:
     """A server that takes longer than the deadline is as good as gone."""
     trace = load_trace(hand_trace(tmp_path / "t.jsonl"), 0)
     async with scripted_server() as server:
-        server.route = server.hang
+
+        async def route(request: pb.LookupRouteRequest, context: Context) -> Answer:
+            """Answer when reached, and never again."""
+            is_first = len(server.lookups) == 1
+            return await (answer("NO_HINT") if is_first else server.hang)(request, context)
+
+        server.route = route
         settings = ReplaySettings(server=server.target, deadline_ns=200_000_000)
         with pytest.raises(ServerLostError, match=r"DEADLINE_EXCEEDED.*; 0 of 4 requests done"):
             await replay(trace, settings, Spectator(), ManualClock())
-
-
-async def test_nobody_listens(tmp_path: Path) -> None:
-    """A server that never was there ends the replay at its start."""
-    trace = load_trace(hand_trace(tmp_path / "t.jsonl"), 0)
-    async with scripted_server() as server:
-        target = server.target
-
-    with pytest.raises(ServerLostError, match=target):
-        await replay(trace, ReplaySettings(server=target), Spectator(), ManualClock())
 
 
 @pytest.mark.parametrize("tenant_id", ["", PROBE_TENANT_ID])
