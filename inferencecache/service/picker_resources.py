@@ -78,8 +78,7 @@ def fleet_slices(load: LoadState, settings: FleetSettings) -> Generator[None, No
     members: dict[ObjectKey, Member] = {}
     for count, member in enumerate(_members(load, settings), start=1):
         if member is not None:
-            kind = INFERENCE_PROVIDER if isinstance(member, Provider) else INFERENCE_WORKER_SET
-            members[ObjectKey(kind.kind, member.key.namespace, member.key.name)] = member
+            members[key_of(member)] = member
         if not count % _SLICE_OBJECTS:
             yield
     pools: dict[ObjectName, Pool] = {}
@@ -102,6 +101,12 @@ def fleet_slices(load: LoadState, settings: FleetSettings) -> Generator[None, No
             rewrite_of(found, generation_of(found)) for found in MODEL_REWRITE.objects_in(load)
         ),
     )
+
+
+def key_of(member: Member) -> ObjectKey:
+    """Return the object that *member* was made of."""
+    kind = INFERENCE_PROVIDER if isinstance(member, Provider) else INFERENCE_WORKER_SET
+    return ObjectKey(kind.kind, member.key.namespace, member.key.name)
 
 
 def generation_of(found: ResourceObject[msgspec.Struct]) -> str:
