@@ -17,6 +17,10 @@ from inferencecache.clock import NS_PER_S
 _NEVER: Final = 2**31 - 1
 """Collections of the middle generation before the oldest is due; the most the library takes."""
 
+_MIDDLE_OFTEN: Final = 1
+"""Collections of the youngest generation before the middle one is due. A dictionary of blocks may
+have become big before its first one, so each collection that still looks at it must come soon."""
+
 
 def calm_collector() -> None:
     """Stop full collections, and exempt what there is now from those asked for.
@@ -25,8 +29,8 @@ def calm_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    young, middle, _ = gc.get_threshold()
-    gc.set_threshold(young, middle, _NEVER)
+    young, _, _ = gc.get_threshold()
+    gc.set_threshold(young, _MIDDLE_OFTEN, _NEVER)
 
 
 async def collect_rarely(interval_ns: int) -> None:

@@ -42,6 +42,17 @@ def test_full_collections_stop_and_young_ones_go_on() -> None:
     assert gc.get_stats()[0]["collections"] > young
 
 
+def test_what_stays_is_soon_left_alone() -> None:
+    """A dictionary that grows while few objects are made is visited when it is small, not later."""
+    calm_collector()
+    growing = {0: [0]}
+    young, _, _ = gc.get_threshold()
+    kept = [[number] for number in range(4 * young)]
+
+    assert len(kept) == 4 * young
+    assert not any(item is growing for item in gc.get_objects(0) + gc.get_objects(1))
+
+
 def test_young_garbage_is_collected() -> None:
     """What libraries leave behind in cycles does not pile up."""
     calm_collector()
