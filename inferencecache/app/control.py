@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from inferencecache.app.security import Security
 from inferencecache.service import CachePlane
 from inferencecache.service.match import Matcher
+from inferencecache.service.picker_objects import PickerObjects
 from inferencecache.service.probe import PlaneProbeTarget, Prober
 from inferencecache.settings.server import ServerSettings
 from inferencecache.transport import metrics_control as catalog
@@ -52,11 +53,12 @@ class Control:
         """Whether anybody but probes has reported anything."""
         return self._plane.index.counters.updates > self._target.reports
 
-    def listener(self, resources: Callable[[], object]) -> ControlListener:
+    def listener(self, resources: Callable[[], object], objects: PickerObjects) -> ControlListener:
         """Return the listener, which is not listening yet.
 
         Args:
             resources: Returns the state of the resource files.
+            objects: What can be picked.
         """
         settings = self._settings
         pages = ControlPages(
@@ -66,6 +68,7 @@ class Control:
                 probes=ProbeRunner(Prober(self._target)),
                 metrics=self.metrics,
                 resources=resources,
+                manifests=objects.manifests_slices,
                 push_body_bytes_max=settings.policy.push_body_bytes_max,
                 probe_body_bytes_max=settings.control.probe_body_bytes_max,
             )

@@ -16,6 +16,7 @@ from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.index import PrefixIndex
 from inferencecache.policy import PolicyStore
 from inferencecache.service import CachePlane, PlaneParts
+from inferencecache.service.picker_objects import PickerObjects
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.server import ServerSettings
 from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
@@ -59,6 +60,7 @@ class Server:
         plane: The use cases, for callers in the same process.
         metrics: What is counted.
         resources: The objects from files.
+        picker_objects: Those of them that the picker picks from.
         picker: What gateways hand their requests to.
     """
 
@@ -87,10 +89,15 @@ class Server:
             )
         )
         self.metrics.watch_fail_opens(self.plane.fail_opens)
+        self.picker_objects = PickerObjects(settings.fleet, clock)
         self.resources = Resources(
             ResourceParts(
                 settings=settings.resources,
-                consumers=(FilePolicies(self.plane, settings.policy), self._security),
+                consumers=(
+                    FilePolicies(self.plane, settings.policy),
+                    self._security,
+                    self.picker_objects,
+                ),
                 clock=clock,
                 log=self._log,
             )
@@ -130,7 +137,7 @@ class Server:
         )
         self.metrics.add_source(self._grpc.stages.families)
         self._http = PublicListener(settings.http, self._view(), self._log)
-        self._control_http = self._control.listener(self.resources.status)
+        self._control_http = self._control.listener(self.resources.status, self.picker_objects)
         self._tasks: list[asyncio.Task[None]] = []
         self._addresses: Addresses | None = None
         self._is_ready = False

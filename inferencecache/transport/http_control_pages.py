@@ -1,7 +1,7 @@
 """The pages of the control listener."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +39,7 @@ class ControlParts:
         probes: Runs self-tests.
         metrics: Counts.
         resources: Returns the state of the resource files, made of plain values.
+        manifests: Returns worker sets, providers and pools with their status, in slices.
         push_body_bytes_max: Largest policy push.
         probe_body_bytes_max: Largest probe request.
     """
@@ -48,6 +49,7 @@ class ControlParts:
     probes: ProbeRunner
     metrics: ControlMetrics
     resources: Callable[[], object]
+    manifests: Callable[[], Generator[None, None, object]]
     push_body_bytes_max: int
     probe_body_bytes_max: int
 
@@ -96,6 +98,7 @@ class ControlPages:
             "/debug/state": endpoint(AuthScope.DEBUG, self._debug_state),
             "/debug/policy": endpoint(AuthScope.DEBUG, self._debug_policy),
             "/debug/resources": endpoint(AuthScope.DEBUG, self._debug_resources),
+            "/debug/picker/resources": endpoint(AuthScope.DEBUG, self._debug_manifests),
         }
 
     async def _snapshot(self, _body: bytes) -> web.Response:
@@ -140,6 +143,9 @@ class ControlPages:
 
     async def _debug_resources(self, _body: bytes) -> web.Response:
         return await _shown(self._parts.resources())
+
+    async def _debug_manifests(self, _body: bytes) -> web.Response:
+        return await _shown(await drive(self._parts.manifests()))
 
 
 async def _shown(value: object) -> web.Response:
