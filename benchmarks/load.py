@@ -4,16 +4,21 @@ Workload: an index filled to its cap of 1 M blocks with chains of 512 from eight
 of 512-block chains that are held. Throughput: 16 lookups under way. Latency: 500 lookups a second,
 counted from when each was due; alone, and while 50 k new blocks a second come in at the cap, one
 entry per block, so that as many are evicted, plus 500 PREFIX_EVICTED a second. Seed:
-``workload.SEED``. Budget: 10 s per phase. Server and clients share the machine's cores.
+``workload.SEED``. Budget: 10 s per phase.
+
+Server and clients share the machine's cores. What is the server's own shows beside the latencies:
+the processor time of the longest step of its handlers, and how long it waited for a core.
 """
 
 from collections.abc import Iterator
 from time import sleep
 from typing import Any
 
+from benchmarks.measure import NS_PER_S
 from benchmarks.options import Options
 from benchmarks.row import Bound, Row
 from benchmarks.serving import Client, Serving, serving
+from benchmarks.step_trace import LONG_MS
 from benchmarks.workload import CHAIN_BLOCKS
 
 LOOKUPS_PER_S = 500
@@ -26,7 +31,7 @@ _HEAD_START_S = 0.5
 def run(options: Options) -> Iterator[Row]:
     """Yield throughput and latency with and without ingest."""
     count = options.blocks_max // CHAIN_BLOCKS
-    with serving(count * CHAIN_BLOCKS) as server:
+    with serving(count * CHAIN_BLOCKS, "--steps") as server:
         filler = Client("load_producer", server.target, "--fill", count)
         filler.wait_ready()
         filler.go()
@@ -45,14 +50,23 @@ def run(options: Options) -> Iterator[Row]:
 def _phase(options: Options, server: Serving, count: int, shape: str) -> Iterator[Row]:
     with_what = f", with {BLOCKS_PER_S // 1_000} k blocks/s and {EVENTS_PER_S} evictions/s"
     name = with_what if shape else ", no ingest"
+    server.steps()
+    waited_ns = server.waited_ns()
     paced, produced = _load(options, server, count, shape, LOOKUPS_PER_S)
+    steps, waited_s = server.steps(), (server.waited_ns() - waited_ns) / NS_PER_S
     yield Row(
         what=f"LookupRoute p99 at {LOOKUPS_PER_S}/s{name}",
         unit="ms",
         value=paced["p99_ms"],
         bound=Bound.AT_MOST,
         target=10 if shape else None,
-        note=_note(paced, produced),
+        note=f"{_note(paced, produced)}; the server waited {waited_s:.2f} s for a core",
+    )
+    yield Row(
+        what=f"... the server's longest step{name}",
+        unit="ms",
+        value=max(seen["longest_ms"] for seen in steps.values()),
+        note=_steps_note(steps),
     )
     busy, produced = _load(options, server, count, shape, 0)
     yield Row(
@@ -83,6 +97,14 @@ def _load(
         sleep(_HEAD_START_S)
     results = [client.result(3 * seconds + _PREPARE_S) for client in clients]
     return results[0], results[1] if shape else {}
+
+
+def _steps_note(steps: dict[str, dict[str, float]]) -> str:
+    return "; ".join(
+        f"{name}: {seen['steps']:.0f} steps, longest {seen['longest_ms']:.2f} ms, "
+        f"{seen['long']:.0f} over {LONG_MS} ms"
+        for name, seen in sorted(steps.items())
+    )
 
 
 def _note(seen: dict[str, Any], produced: dict[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 Like ``inferencecache serve`` with default settings, on uvloop and a free loopback port, without
 the HTTP pages. The empty handler takes the same bytes, parses nothing and answers nothing: the
-difference between the two is what a lookup costs above gRPC itself. Its argument is the cap.
-Prints its address.
+difference between the two is what a lookup costs above gRPC itself. Its first argument is the cap;
+with ``--steps`` it also times the steps of its handlers. Prints its address.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ import sys
 import grpc
 import uvloop
 
-from benchmarks.messages import EMPTY_SERVICE, as_bytes
+from benchmarks.messages import EMPTY_SERVICE, STEPS_SERVICE, as_bytes
+from benchmarks.step_trace import StepTrace
 from inferencecache.app.collector import calm_collector
 from inferencecache.app.upkeep import Upkeep
 from inferencecache.index import PrefixIndex
@@ -20,6 +21,7 @@ from inferencecache.policy import PolicyStore
 from inferencecache.service import CachePlane, PlaneParts
 from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
+from inferencecache.transport.cache_handler import CacheHandler
 from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
 from inferencecache.transport.prometheus import ServerMetrics
 from inferencecache.transport.structured_log import StructuredLog
@@ -31,12 +33,16 @@ async def empty(request: bytes, context: object) -> bytes:  # noqa: ARG001 - a h
     return b""
 
 
-async def serve(entries_max: int) -> None:
+async def serve(entries_max: int, *, with_steps: bool = False) -> None:
     """Serve until the process is terminated.
 
     Args:
         entries_max: The index's cap.
+        with_steps: Whether to time the handlers' steps.
     """
+    trace = StepTrace()
+    for method in ("lookup_route", "report_cache_state", "publish_event") if with_steps else ():
+        trace.follow(CacheHandler, method)
     settings = throwaway_server_settings(index=IndexSettings(entries_max=entries_max))
     clock = SystemClock()
     policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
@@ -52,14 +58,18 @@ async def serve(entries_max: int) -> None:
             observer=metrics.lookups,
         )
     )
-    handlers = {"Call": grpc.unary_unary_rpc_method_handler(empty, as_bytes, as_bytes)}
+    calls = {EMPTY_SERVICE: empty, STEPS_SERVICE: trace.take}
+    services = {
+        name: {"Call": grpc.unary_unary_rpc_method_handler(call, as_bytes, as_bytes)}
+        for name, call in calls.items()
+    }
     listener = GrpcListener(
         GrpcParts(
             plane=plane,
             observer=metrics,
             log=StructuredLog(),
             settings=settings.grpc,
-            services={EMPTY_SERVICE: handlers},
+            services=services,
         )
     )
     upkeep = Upkeep(settings=settings, plane=plane, metrics=metrics, clock=clock)
@@ -70,4 +80,4 @@ async def serve(entries_max: int) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(serve(int(sys.argv[1])))
+    uvloop.run(serve(int(sys.argv[1]), with_steps="--steps" in sys.argv))

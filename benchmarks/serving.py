@@ -13,6 +13,7 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from benchmarks.messages import STEPS_CALL
 from benchmarks.starting_line import READY
 
 _START_S = 20
@@ -33,8 +34,21 @@ class Serving:
 
     def cpu_ns(self) -> int:
         """Return the CPU time of all its threads since they began, in nanoseconds."""
+        return self._scheduled_ns(0)
+
+    def waited_ns(self) -> int:
+        """Return how long its threads could have run but had no core, in nanoseconds."""
+        return self._scheduled_ns(1)
+
+    def _scheduled_ns(self, column: int) -> int:
         threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
-        return sum(int(path.read_text(encoding="utf-8").split()[0]) for path in threads)
+        return sum(int(path.read_text(encoding="utf-8").split()[column]) for path in threads)
+
+    def steps(self) -> dict[str, dict[str, float]]:
+        """Return the handlers' steps since the last call, of a server that times them."""
+        with grpc.insecure_channel(self.target) as channel:
+            seen: dict[str, dict[str, float]] = json.loads(channel.unary_unary(STEPS_CALL)(b""))
+        return seen
 
     def resident_bytes(self) -> int:
         """Return its resident memory."""
@@ -43,13 +57,14 @@ class Serving:
 
 
 @contextmanager
-def serving(entries_max: int) -> Iterator[Serving]:
+def serving(entries_max: int, *options: str) -> Iterator[Serving]:
     """Run ``benchmarks.server`` in a process of its own until the block ends.
 
     Args:
         entries_max: The index's cap.
+        options: Of its command line.
     """
-    with serving_command("benchmarks.server", str(entries_max)) as running:
+    with serving_command("benchmarks.server", str(entries_max), *options) as running:
         yield running
 
 
