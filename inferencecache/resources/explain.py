@@ -12,11 +12,12 @@ from typing import Final
 from inferencecache.resources.flaw import Flaw, joined, shown
 from inferencecache.resources.schema import Schema
 
-_TYPES: Final[dict[str, tuple[type, str]]] = {
+_TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "object": (dict, "an object"),
     "array": (list, "a list"),
     "string": (str, "a text"),
     "integer": (int, "a whole number"),
+    "number": ((int, float), "a number"),
     "boolean": (bool, "true or false"),
 }
 
@@ -33,7 +34,9 @@ def flaws_of(value: object, schema: Schema, path: str) -> Iterator[Flaw]:
     if name is None:
         return
     python_type = _TYPES[name][0]
-    if not isinstance(value, python_type) or (name == "integer" and isinstance(value, bool)):
+    if not isinstance(value, python_type) or (
+        name in {"integer", "number"} and isinstance(value, bool)
+    ):
         yield Flaw(field=path, value=shown(value), allowed=allowed_by(schema))
     elif isinstance(value, dict):
         yield from _members(value, schema, path)

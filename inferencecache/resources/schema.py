@@ -76,6 +76,10 @@ def _integer(described: inspect.IntType) -> Schema:
     return {"type": "integer", **_given(minimum=described.ge, maximum=described.le)}
 
 
+def _number(described: inspect.FloatType) -> Schema:
+    return {"type": "number", **_given(minimum=described.ge, maximum=described.le)}
+
+
 def _flag(_described: inspect.BoolType) -> Schema:
     return {"type": "boolean"}
 
@@ -102,6 +106,7 @@ _MAKERS: Final[dict[type, Any]] = {
     inspect.ListType: _list,
     inspect.StrType: _text,
     inspect.IntType: _integer,
+    inspect.FloatType: _number,
     inspect.BoolType: _flag,
     inspect.LiteralType: _choice,
     inspect.AnyType: _anything,

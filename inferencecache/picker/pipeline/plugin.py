@@ -1,6 +1,6 @@
 """Plugins with their names: what the director keeps of a configuration."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -70,6 +70,11 @@ class Instance:
         return _keys(self.plugin, "consumes")
 
     @property
+    def needs(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(key.name for key in self.consumes)
+
+    @property
     def may_consume(self) -> Keys:
         """Keys it uses where they are there."""
         return _keys(self.plugin, "may_consume")
@@ -78,18 +83,6 @@ class Instance:
     def produces(self) -> Keys:
         """Keys that it writes."""
         return _keys(self.plugin, "produces")
-
-
-def with_hook(instances: Iterable[Instance], hook: type[HookT]) -> tuple[Named[HookT], ...]:
-    """Return those of *instances* that have *hook*, in their order."""
-    return tuple(named(found, hook) for found in instances if isinstance(found.plugin, hook))
-
-
-def named(instance: Instance, hook: type[HookT]) -> Named[HookT]:
-    """Return *instance* under one of the hooks that it has."""
-    assert isinstance(instance.plugin, hook)  # noqa: S101 - callers have looked
-    needs = frozenset(key.name for key in instance.consumes)
-    return Named(instance.name, instance.plugin, needs)
 
 
 def hooks_of(plugin: object) -> Sequence[type[Any]]:

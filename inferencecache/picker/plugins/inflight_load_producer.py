@@ -1,0 +1,139 @@
+"""Count the tokens that each endpoint was given and has not finished.
+
+Rules of this file: what a request adds when it is placed is what it takes away, in two parts: its
+prompt with the first token, its answer with the end; whatever of the prompt is left at the end goes
+then. A request has one end, so nothing stays.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from inferencecache.picker.pipeline import (
+    EndpointView,
+    Produced,
+    Request,
+    Response,
+    SchedulingResult,
+)
+from inferencecache.picker.pipeline.keys import (
+    INFLIGHT_LOAD,
+    PREFIX_MATCH,
+    PROMPT_TOKENS,
+    InflightLoad,
+)
+from inferencecache.picker.pipeline.parameters import PluginParameters
+from inferencecache.picker.pipeline.registry import PluginServices, PluginType
+
+
+class InflightLoadParameters(PluginParameters, frozen=True):
+    """Parameters.
+
+    Attributes:
+        output_ratio: Tokens of an answer that are expected per token of its prompt; 0 expects none.
+    """
+
+    output_ratio: Annotated[float, Meta(ge=0, le=1_000)] = 0.0
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What one endpoint has in flight."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(slots=True)
+class _Share:
+    """What one request still adds to it."""
+
+    prompt_tokens: int
+    output_tokens: int
+
+
+class InflightLoadProducer:
+    """Says of each endpoint what it has in flight.
+
+    Args:
+        parameters: See there.
+    """
+
+    produces = (INFLIGHT_LOAD,)
+    may_consume = (PREFIX_MATCH, PROMPT_TOKENS)
+
+    def __init__(self, parameters: InflightLoadParameters) -> None:
+        self._output_ratio = parameters.output_ratio
+        self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+        self._shares: dict[int, _Share] = {}
+
+    def __len__(self) -> int:
+        """Return how many endpoints have something in flight."""
+        return len(self._tallies)
+
+    async def produce(self, _request: Request, endpoints: Sequence[EndpointView]) -> Produced:
+        """Return what *endpoints* have in flight."""
+        produced = Produced()
+        for endpoint in endpoints:
+            tally = self._tallies.get(endpoint.name)
+            produced.put_for(endpoint, INFLIGHT_LOAD, _IDLE if tally is None else _load(tally))
+        return produced
+
+    def pre_request(self, request: Request, result: SchedulingResult) -> None:
+        """Count a request that was placed."""
+        counted = request.attributes.get(PROMPT_TOKENS)
+        prompt_tokens = request.prompt_tokens if counted is None else counted.count
+        match = result.endpoint.attributes.get(PREFIX_MATCH)
+        share = _Share(
+            prompt_tokens=max(prompt_tokens - (match.matched_tokens if match else 0), 0),
+            output_tokens=ceil(prompt_tokens * self._output_ratio),
+        )
+        tally = self._tallies[result.endpoint.name]
+        tally.requests += 1
+        tally.prompt_tokens += share.prompt_tokens
+        tally.output_tokens += share.output_tokens
+        self._shares[request.key] = share
+
+    def response_body(self, request: Request, response: Response, endpoint: EndpointView) -> None:
+        """Take away what is done."""
+        share = self._shares.get(request.key)
+        if share is None:
+            return
+        tally = self._tallies[endpoint.name]
+        tally.prompt_tokens -= share.prompt_tokens
+        share.prompt_tokens = 0
+        if not response.end_of_stream:
+            return
+        tally.requests -= 1
+        tally.output_tokens -= share.output_tokens
+        del self._shares[request.key]
+        if not tally.requests:
+            del self._tallies[endpoint.name]
+
+
+_IDLE: Final = InflightLoad(requests=0, prompt_tokens=0)
+
+
+def _load(tally: _Tally) -> InflightLoad:
+    return InflightLoad(
+        requests=tally.requests,
+        prompt_tokens=tally.prompt_tokens,
+        output_tokens=tally.output_tokens,
+    )
+
+
+def _make(parameters: InflightLoadParameters, _services: PluginServices) -> InflightLoadProducer:
+    return InflightLoadProducer(parameters)
+
+
+INFLIGHT_LOAD_PRODUCER: Final = PluginType(
+    name="inflight-load-producer",
+    parameters=InflightLoadParameters,
+    make=_make,
+    default_for=(INFLIGHT_LOAD,),
+)

@@ -1,0 +1,102 @@
+"""Pickers: best score, any, or any with odds by score."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from inferencecache.picker.pipeline import Request, Scored
+from inferencecache.picker.pipeline.parameters import PluginParameters
+from inferencecache.picker.pipeline.registry import PluginServices, PluginType
+
+Draw = Callable[[], float]
+
+
+class PickerParameters(PluginParameters, frozen=True):
+    """Parameters of all three.
+
+    Attributes:
+        max_num_of_endpoints: Read for the sake of configurations that give it; an answer names one
+            endpoint, and keeps the others for the case that a PreRequest plugin fails.
+    """
+
+    max_num_of_endpoints: Annotated[int, Meta(ge=1)] = 1
+
+
+class MaxScorePicker:
+    """Highest score first; equal ones in random order.
+
+    Args:
+        draw: Returns a random number from 0 up to and without 1.
+    """
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def pick(self, _request: Request, scored: Sequence[Scored]) -> Sequence[Scored]:
+        """Return *scored* by falling score."""
+        if len(scored) == 1:
+            return scored
+        keyed = [(-entry.score, self._draw(), place) for place, entry in enumerate(scored)]
+        return [scored[place] for _, _, place in sorted(keyed)]
+
+
+class RandomPicker:
+    """Any order is as likely as any other.
+
+    Args:
+        draw: Returns a random number from 0 up to and without 1.
+    """
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def pick(self, _request: Request, scored: Sequence[Scored]) -> Sequence[Scored]:
+        """Return *scored* shuffled."""
+        keyed = [(self._draw(), place) for place in range(len(scored))]
+        return [scored[place] for _, place in sorted(keyed)]
+
+
+class WeightedRandomPicker:
+    """The odds of coming first are the scores; all of them 0 or less makes them equal.
+
+    Args:
+        draw: Returns a random number from 0 up to and without 1.
+
+    Source: Efraimidis and Spirakis, Weighted random sampling with a reservoir, algorithm A-Res.
+    """
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def pick(self, _request: Request, scored: Sequence[Scored]) -> Sequence[Scored]:
+        """Return *scored* by falling key, ``U ** (1 / score)``."""
+        is_uniform = all(entry.score <= 0 for entry in scored)
+        keyed = [
+            (-self._key(1.0 if is_uniform else entry.score), place)
+            for place, entry in enumerate(scored)
+        ]
+        return [scored[place] for _, place in sorted(keyed)]
+
+    def _key(self, weight: float) -> float:
+        """Return a key; who has no weight comes behind everybody who has."""
+        drawn = self._draw()
+        return drawn ** (1.0 / weight) if weight > 0 else drawn - 1.0
+
+
+def _make(picker: Callable[[Draw], object]) -> Callable[[PickerParameters, PluginServices], object]:
+    def make(_parameters: PickerParameters, services: PluginServices) -> object:
+        return picker(services.draw)
+
+    return make
+
+
+MAX_SCORE_PICKER: Final = PluginType(
+    name="max-score-picker", parameters=PickerParameters, make=_make(MaxScorePicker)
+)
+RANDOM_PICKER: Final = PluginType(
+    name="random-picker", parameters=PickerParameters, make=_make(RandomPicker)
+)
+WEIGHTED_RANDOM_PICKER: Final = PluginType(
+    name="weighted-random-picker", parameters=PickerParameters, make=_make(WeightedRandomPicker)
+)

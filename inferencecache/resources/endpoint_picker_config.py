@@ -1,0 +1,145 @@
+"""EndpointPickerConfig: the plugins and profiles of the picker, as llm-d writes them.
+
+A file of its own rather than an object among others: it has no metadata and no spec, there is one
+per server, and it counts from the start of the server on.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, field
+
+from inferencecache.errors import ConfigError
+from inferencecache.resources.documents import Document, UnreadableFileError, parse_documents
+from inferencecache.resources.explain import flaws_of
+from inferencecache.resources.flaw import Flaw, shown
+from inferencecache.resources.models import ResourceModel
+from inferencecache.resources.schema import schema_of
+from inferencecache.settings.resources import ResourceSettings
+
+KIND: Final = "EndpointPickerConfig"
+API_VERSIONS: Final = ("llm-d.ai/v1alpha1", "inference.networking.x-k8s.io/v1alpha1")
+
+_NAME_MAX: Final = 128
+_LIST_MAX: Final = 1_024
+
+Name = Annotated[str, Meta(min_length=1, max_length=_NAME_MAX)]
+
+
+class PluginSpec(ResourceModel, frozen=True, kw_only=True):
+    """One plugin."""
+
+    type: Annotated[Name, Meta(description="Its registered type.")]
+    name: Annotated[Name, Meta(description="Its name; its type if absent.")] | None = None
+    parameters: Annotated[dict[str, Any], Meta(description="What its type takes.")] | None = None
+
+
+class ProfilePluginSpec(ResourceModel, frozen=True, kw_only=True):
+    """A plugin of a profile."""
+
+    plugin_ref: Annotated[Name, Meta(description="Its name.")]
+    weight: Annotated[float, Meta(description="Of a scorer, 1 if absent.")] | None = None
+
+
+class SchedulingProfileSpec(ResourceModel, frozen=True, kw_only=True):
+    """A scheduling profile."""
+
+    name: Annotated[Name, Meta(description="Tiers of pools name it.")]
+    plugins: Annotated[list[ProfilePluginSpec], Meta(max_length=_LIST_MAX)] = field(
+        default_factory=list
+    )
+
+
+class EndpointPickerConfig(ResourceModel, frozen=True, kw_only=True):
+    """The document.
+
+    Sections that configure what this picker does in its own way are read over; :attr:`unsupported`
+    names those that are given.
+    """
+
+    api_version: str
+    kind: str
+    plugins: Annotated[list[PluginSpec], Meta(max_length=_LIST_MAX)] = field(default_factory=list)
+    scheduling_profiles: Annotated[list[SchedulingProfileSpec], Meta(max_length=_LIST_MAX)] = field(
+        default_factory=list
+    )
+    feature_gates: Any = None
+    flow_control: Any = None
+    data_layer: Any = None
+    request_handler: Any = None
+    saturation_detector: Any = None
+
+    @property
+    def unsupported(self) -> list[str]:
+        """The sections that are given and have no effect."""
+        sections = {
+            "featureGates": self.feature_gates,
+            "flowControl": self.flow_control,
+            "dataLayer": self.data_layer,
+            "requestHandler": self.request_handler,
+            "saturationDetector": self.saturation_detector,
+        }
+        return [name for name, value in sections.items() if value not in (None, [], {})]
+
+
+def read_endpoint_picker_config(
+    content: bytes, file: str, settings: ResourceSettings
+) -> EndpointPickerConfig:
+    """Return the configuration that a file holds.
+
+    Args:
+        content: The file's bytes, YAML or JSON.
+        file: Its name, for errors.
+        settings: What is too much.
+
+    Raises:
+        ConfigError: It holds none, or something is wrong with it; the first flaw is told.
+    """
+    try:
+        documents = [found for found in parse_documents(content, settings) if found is not None]
+    except UnreadableFileError as error:
+        raise _refused(error.flaw, file) from None
+    if len(documents) != 1:
+        flaw = Flaw(field="", value=f"{len(documents)} documents", allowed=f"one {KIND}")
+        raise _refused(flaw, file)
+    return _read(documents[0], file)
+
+
+def _read(document: Document, file: str) -> EndpointPickerConfig:
+    value = document.value
+    flaws = [*document.flaws, *_flaws_of_head(value)]
+    if not flaws:
+        try:
+            return msgspec.convert(_without_nulls(value), EndpointPickerConfig)
+        except (msgspec.ValidationError, RecursionError) as error:
+            flaws = list(flaws_of(value, schema_of(EndpointPickerConfig), ""))
+            flaws = flaws or [Flaw(field="", value=KIND, allowed=str(error))]
+    raise _refused(flaws[0], file)
+
+
+def _flaws_of_head(value: object) -> Iterator[Flaw]:
+    """Yield what is wrong with the kind and its version."""
+    if not isinstance(value, dict):
+        yield Flaw(field="", value=shown(value), allowed=f"a {KIND}")
+        return
+    for key, allowed in (("kind", (KIND,)), ("apiVersion", API_VERSIONS)):
+        if value.get(key) not in allowed:
+            yield Flaw(field=key, value=shown(value.get(key)), allowed=" or ".join(allowed))
+
+
+def _without_nulls(value: object) -> object:
+    """Return an object without the members that are null, which count as absent."""
+    if not isinstance(value, dict):
+        return value
+    return {name: member for name, member in value.items() if member is not None}
+
+
+def _refused(flaw: Flaw, file: str) -> ConfigError:
+    source = f"{file}:{flaw.line}" if flaw.line else file
+    return ConfigError(
+        field=flaw.field or KIND,
+        value=flaw.value.strip("'"),  # the error puts it in quotes itself
+        allowed=flaw.allowed,
+        source=source,
+    )
