@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from inferencecache.picker.bodies import Rope
 from inferencecache.picker.decisions.following import DecisionFollower
 from inferencecache.picker.destination import Destination, LocalDestination, ProviderDestination
+from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet.candidate import Candidate
 from inferencecache.picker.qos import QosClass
 from inferencecache.picker.request import InferenceRequest
@@ -90,6 +91,7 @@ class Choice:
         tier: Name of the tier it was found in; empty where there are none.
         candidate: What was chosen; None where a chooser knows destinations only.
         follower: Told how the decision goes on; None if nobody wants to know.
+        explanation: How it came about; None where nobody keeps that.
     """
 
     destination: Destination
@@ -99,6 +101,12 @@ class Choice:
     tier: str = ""
     candidate: Candidate | None = None
     follower: DecisionFollower | None = None
+    explanation: Explanation | None = None
+
+    @property
+    def name(self) -> str:
+        """Under which its requests in flight are counted."""
+        return self.destination.name if self.candidate is None else self.candidate.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +116,12 @@ class Refusal:
     Attributes:
         outcome: NO_WORKERS, POLICY_REJECTED or BAD_REQUEST.
         reason: ``key=value`` pairs separated by semicolons.
+        explanation: How it came about; None where nobody keeps that.
     """
 
     outcome: Outcome
     reason: str
+    explanation: Explanation | None = None
 
 
 class Chooser(Protocol):

@@ -29,5 +29,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Under which its load, its failures and its metrics are kept."""
+        """Under which its load and its metrics are kept: its address, or the provider's name."""
+        if self.is_provider:
+            return f"provider:{self.member.key}"
         return self.destination.name

@@ -1,0 +1,33 @@
+"""Choose a destination for a request out of a fleet."""
+
+from inferencecache.picker.choosing.chooser import FleetChooser, InForce
+from inferencecache.picker.choosing.fleet_index import FleetIndex, fleet_index, fleet_index_slices
+from inferencecache.picker.choosing.fleet_pick import ChooserParts
+from inferencecache.picker.choosing.limits import Limits
+from inferencecache.picker.choosing.policy_gate import PolicyGate
+from inferencecache.picker.choosing.ranking import LeastInFlight, Ranker
+from inferencecache.picker.choosing.rewriting import Rewriting
+from inferencecache.picker.choosing.suppression import (
+    FailureKind,
+    Subject,
+    Suppression,
+    SuppressionObserver,
+)
+
+__all__ = [
+    "ChooserParts",
+    "FailureKind",
+    "FleetChooser",
+    "FleetIndex",
+    "InForce",
+    "LeastInFlight",
+    "Limits",
+    "PolicyGate",
+    "Ranker",
+    "Rewriting",
+    "Subject",
+    "Suppression",
+    "SuppressionObserver",
+    "fleet_index",
+    "fleet_index_slices",
+]

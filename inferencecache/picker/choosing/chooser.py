@@ -1,0 +1,70 @@
+"""Choose among everything that a fleet has."""
+
+from dataclasses import dataclass
+
+from inferencecache.picker.choice import Choice, Question, Refusal
+from inferencecache.picker.choosing.aftermath import AftermathParts
+from inferencecache.picker.choosing.fleet_index import FleetIndex
+from inferencecache.picker.choosing.fleet_pick import ChooserParts, FleetPick
+from inferencecache.picker.choosing.rewriting import Rewriting
+from inferencecache.picker.choosing.scope import scope_of
+from inferencecache.picker.pipeline import Director
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """What Picks go by, all of it replaced at once.
+
+    Attributes:
+        index: The fleet.
+        rewriting: Its rewriting rules.
+        director: Its plugins.
+    """
+
+    index: FleetIndex
+    rewriting: Rewriting
+    director: Director
+
+
+class FleetChooser:
+    """Chooses among the candidates of the fleet in force.
+
+    A Pick works on what was in force when it began, however long it takes.
+
+    Args:
+        parts: Its collaborators.
+        in_force: What Picks go by until it is replaced.
+
+    Attributes:
+        in_force: What the next Pick will go by.
+        skewed_picks: Picks whose caller had seen another version of its pool.
+    """
+
+    def __init__(self, parts: ChooserParts, in_force: InForce) -> None:
+        self._parts = parts
+        self._aftermath = AftermathParts(
+            suppression=parts.suppression, gate=parts.gate, clock=parts.clock
+        )
+        self.in_force = in_force
+        self.skewed_picks = 0
+
+    @property
+    def may_lack_model(self) -> bool:
+        """Whether anything could stand in for a model that a body does not name."""
+        return self.in_force.index.may_lack_model
+
+    async def choose(self, question: Question) -> Choice | Refusal:
+        """Return where *question* goes, or why nowhere."""
+        in_force = self.in_force
+        scope = scope_of(
+            question, in_force.index, in_force.rewriting, self._parts.settings.default_namespace
+        )
+        if isinstance(scope, Refusal):
+            return scope
+        self.skewed_picks += scope.is_skewed
+        run = in_force.director.open(question)
+        refusal = run.pre_admit()
+        if refusal is not None:
+            return refusal
+        pick = FleetPick(self._parts, self._aftermath, scope, run)
+        return await pick.answer(in_force.director.profile_names)

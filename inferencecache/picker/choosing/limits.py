@@ -1,0 +1,81 @@
+"""What tenants have asked for under the limits of rules.
+
+Rules of this file: a rate counts over any minute, by whole seconds, so that it is never exceeded
+and may be reached a second late; a tenant beyond the cap of the table is counted anew.
+"""
+
+from collections import OrderedDict, deque
+from typing import Final, NamedTuple
+
+from inferencecache.clock import NS_PER_S
+from inferencecache.picker.fleet import ObjectName
+
+_MINUTE_S: Final = 60
+
+
+class LimitKey(NamedTuple):
+    """Whose requests one limit counts.
+
+    Attributes:
+        policy: Of which policy.
+        rule: Which of its rules, from 1.
+        tenant: Of which tenant.
+    """
+
+    policy: ObjectName
+    rule: int
+    tenant: str
+
+
+class Limits:
+    """Requests by limit.
+
+    Args:
+        keys_max: Most tenants and limits whose rates are remembered.
+    """
+
+    def __init__(self, keys_max: int) -> None:
+        self._keys_max = keys_max
+        self._in_flight: dict[LimitKey, int] = {}
+        self._rates: OrderedDict[LimitKey, deque[list[int]]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many limits have requests in flight."""
+        return len(self._in_flight)
+
+    def in_flight(self, key: LimitKey) -> int:
+        """Return the requests that were begun and not ended."""
+        return self._in_flight.get(key, 0)
+
+    def in_last_minute(self, key: LimitKey, now_ns: int) -> int:
+        """Return the requests of the last sixty seconds, and of the part of one before them."""
+        seconds = self._rates.get(key)
+        if seconds is None:
+            return 0
+        first = now_ns // NS_PER_S - _MINUTE_S
+        while seconds and seconds[0][0] < first:
+            seconds.popleft()
+        return sum(count for _, count in seconds)
+
+    def begin(self, key: LimitKey, now_ns: int) -> None:
+        """Count a request; whoever begins it ends it."""
+        self._in_flight[key] = self.in_flight(key) + 1
+        seconds = self._rates.setdefault(key, deque())
+        self._rates.move_to_end(key)
+        if len(self._rates) > self._keys_max:
+            self._rates.popitem(last=False)
+        second = now_ns // NS_PER_S
+        if seconds and seconds[-1][0] == second:
+            seconds[-1][1] += 1
+        else:
+            seconds.append([second, 1])
+            if len(seconds) > _MINUTE_S + 1:
+                seconds.popleft()
+
+    def end(self, key: LimitKey) -> None:
+        """Count a request no longer as in flight."""
+        left = self.in_flight(key) - 1
+        if left > 0:
+            self._in_flight[key] = left
+        else:
+            self._in_flight.pop(key, None)

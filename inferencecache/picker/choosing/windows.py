@@ -1,0 +1,43 @@
+"""Whether a request fits into a context window.
+
+A prompt of token ids is counted. Any other is estimated from its bytes, and an estimate keeps a
+request away only from a window that it exceeds by far.
+"""
+
+from typing import NamedTuple
+
+from inferencecache.picker.request import InferenceRequest
+from inferencecache.settings.picker_choice import PickerChoiceSettings
+
+
+class ContextNeed(NamedTuple):
+    """What a request asks of a context window.
+
+    Attributes:
+        tokens: Of the prompt, for certain or as far as it counts, and of the answer together.
+        is_exact: Whether the prompt was counted.
+    """
+
+    tokens: int
+    is_exact: bool
+
+    def fits(self, window: int | None) -> bool:
+        """Return whether it fits into *window*; None is a window that nobody has declared."""
+        return window is None or self.tokens <= window
+
+
+def context_need(request: InferenceRequest, settings: PickerChoiceSettings) -> ContextNeed:
+    """Return what *request* needs; an answer without a limit needs nothing.
+
+    >>> from inferencecache.picker.request import Api
+    >>> request = InferenceRequest(
+    ...     api=Api.COMPLETIONS, model="m", model_names=("m",), model_spans=(), prompt_bytes=4_000
+    ... )
+    >>> context_need(request, PickerChoiceSettings()).tokens
+    800
+    """
+    answer = request.output_tokens_max or 0
+    if request.prompt_tokens is not None:
+        return ContextNeed(request.prompt_tokens + answer, is_exact=True)
+    estimate = (request.prompt_bytes or 0) / settings.bytes_per_token
+    return ContextNeed(int(estimate * settings.estimate_share) + answer, is_exact=False)
