@@ -12,6 +12,7 @@ from inferencecache.settings.client import ClientSettings
 from inferencecache.settings.demo import DemoCommandSettings
 from inferencecache.settings.doctor import DoctorCommandSettings
 from inferencecache.settings.fake_engine import FakeEngineCommandSettings
+from inferencecache.settings.get import GetSettings
 from inferencecache.settings.knob import Knob, env_of, knobs_of
 from inferencecache.settings.loader import groups_of
 from inferencecache.settings.refused import REFUSED
@@ -71,6 +72,7 @@ _METRICS = (
 _COMMAND_SETTINGS = {
     "serve": ServerSettings,
     "subscribe": SubscribeSettings,
+    "get": GetSettings,
     "doctor": DoctorCommandSettings,
     "fake-engine": FakeEngineCommandSettings,
     "demo": DemoCommandSettings,

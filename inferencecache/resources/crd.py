@@ -130,7 +130,14 @@ def _admitted(schema: Schema, path: str, kind: ResourceKind[Any]) -> Schema:
 
 def _column(column: Column) -> Schema:
     described = {"description": column.description} if column.description else {}
-    return {"name": column.name, "type": column.type, "jsonPath": column.path, **described}
+    hidden = {"priority": 1} if column.is_wide else {}
+    return {
+        "name": column.name,
+        "type": column.type,
+        "jsonPath": column.path,
+        **described,
+        **hidden,
+    }
 
 
 def _object_schema(kind: ResourceKind[Any]) -> Schema:

@@ -110,6 +110,13 @@ INFERENCE_POOL: Final = ResourceKind(
             description="What became of it.",
         ),
         AGE,
+        Column(
+            name="Default-Model",
+            type="string",
+            path=".spec.defaultModel",
+            description="What stands in where a body names no model.",
+            is_wide=True,
+        ),
     ),
     rules=(
         Rule(path="spec.members", cel="", message="", check=check_members),

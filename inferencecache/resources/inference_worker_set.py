@@ -37,6 +37,13 @@ INFERENCE_WORKER_SET: Final = ResourceKind(
             description="What became of it, and what happens to it.",
         ),
         AGE,
+        Column(
+            name="Models",
+            type="string",
+            path=".spec.models[*].name",
+            description="What it serves.",
+            is_wide=True,
+        ),
     ),
     rules=(
         Rule(path="spec.models", cel="", message="", check=check_models),

@@ -35,12 +35,14 @@ class Column:
         type: ``string``, ``integer`` or ``date``.
         path: JSONPath of what it shows, from the object, starting with a dot.
         description: One sentence for people.
+        is_wide: Whether it is shown only with ``-o wide``.
     """
 
     name: str
     type: str
     path: str
     description: str = ""
+    is_wide: bool = False
 
 
 AGE: Final = Column(name="Age", type="date", path=".metadata.creationTimestamp")

@@ -15,9 +15,7 @@ from inferencecache.resources.models import (
     StateText,
 )
 from inferencecache.resources.served_models import MODEL_CHARS_MAX
-from inferencecache.settings.fleet import FleetSettings
 
-_DEFAULTS: Final = FleetSettings()
 _MEMBERS_MAX: Final = 1_024
 _TIERS_MAX: Final = 64
 _PROFILE: Final = "Profile"
@@ -99,8 +97,8 @@ class TierSpec(ResourceModel, frozen=True, kw_only=True):
             Meta(
                 ge=1,
                 le=10_000,
-                description="At which share of its members' concurrency it counts as full.",
-                extra_json_schema={"default": _DEFAULTS.saturation_percent_max},
+                description="At which share of its members' concurrency it counts as full; "
+                "--fleet-max-saturation-percent if left out.",
             ),
         ]
         | None

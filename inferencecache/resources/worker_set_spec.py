@@ -1,10 +1,9 @@
 """What an InferenceWorkerSet asks for."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from inferencecache.clock import NS_PER_MS
 from inferencecache.resources.endpoints_file import FILE_PATTERN, Endpoints, repeated_endpoint
 from inferencecache.resources.flaw import Flaw, shown
 from inferencecache.resources.models import (
@@ -20,10 +19,7 @@ from inferencecache.resources.served_models import (
     ModelName,
     repeated_model,
 )
-from inferencecache.settings.fleet import FleetSettings
 from inferencecache.types import INT32_MAX
-
-_DEFAULTS: Final = FleetSettings()
 
 
 class WorkerModelSpec(ResourceModel, frozen=True, kw_only=True):
@@ -54,8 +50,8 @@ class PriorsSpec(ResourceModel, frozen=True, kw_only=True):
             Meta(
                 ge=1,
                 le=INT32_MAX,
-                description="How fast it reads a prompt.",
-                extra_json_schema={"default": _DEFAULTS.prefill_tokens_per_s},
+                description="How fast it reads a prompt; --fleet-prefill-tokens-per-second if "
+                "left out.",
             ),
         ]
         | None
@@ -66,8 +62,8 @@ class PriorsSpec(ResourceModel, frozen=True, kw_only=True):
             Meta(
                 ge=0,
                 le=600_000,
-                description="Time to the first token of an empty prompt while it idles.",
-                extra_json_schema={"default": _DEFAULTS.base_ttft_ns // NS_PER_MS},
+                description="Time to the first token of an empty prompt while it idles; "
+                "--fleet-base-ttft if left out.",
             ),
         ]
         | None
@@ -78,8 +74,8 @@ class PriorsSpec(ResourceModel, frozen=True, kw_only=True):
             Meta(
                 ge=1,
                 le=INT32_MAX,
-                description="Most requests that it works on at once.",
-                extra_json_schema={"default": _DEFAULTS.concurrency_max},
+                description="Most requests that it works on at once; --fleet-max-concurrency "
+                "if left out.",
             ),
         ]
         | None

@@ -9,6 +9,7 @@ import msgspec
 from inferencecache.picker.fleet import Fleet, Member, ObjectName, Qualifier, WorkerSet
 from inferencecache.resources import ObjectKey, ObjectState, ResourceKind, ResourceObject
 from inferencecache.resources.member_states import POOL, WORKER_SET
+from inferencecache.resources.schema import Schema, schema_of
 from inferencecache.service.picker_conditions import Aspect, ConditionType, aspects_of, state_text
 from inferencecache.service.rfc3339 import rfc3339
 
@@ -20,11 +21,11 @@ class Seen:
     """What is remembered of an object for as long as it is there.
 
     Attributes:
-        loaded_ns: When it was first there, Unix nanoseconds; None if nobody can tell.
+        loaded_ns: When it was first there, Unix nanoseconds.
         changes: By condition, its status and since when it has had that.
     """
 
-    loaded_ns: int | None
+    loaded_ns: int
     changes: Mapping[ConditionType, tuple[str, int]]
 
 
@@ -70,17 +71,19 @@ class Shown:
             changes={aspect.type: _change(aspect, known, now_ns) for aspect in self.aspects},
         )
 
-    def manifest(self, seen: Seen) -> Manifest:
+    def manifest(self, seen: Seen, *, ages: bool) -> Manifest:
         """Return the object in the form that ``kubectl get -o json`` gives.
 
         Args:
             seen: What is remembered of it.
+            ages: Whether it is as old as its first load if it does not say how old it is.
         """
+        model: type = self.kind.spec
         return {
             "apiVersion": self.kind.api_version,
             "kind": self.kind.kind,
-            "metadata": self._metadata(seen),
-            "spec": _without_nothing(msgspec.to_builtins(self.found.spec)),
+            "metadata": self._metadata(seen.loaded_ns if ages else None),
+            "spec": _completed(msgspec.to_builtins(self.found.spec), schema_of(model)),
             "status": {
                 "state": state_text(self.state, self.qualifiers),
                 **self.counts,
@@ -88,11 +91,11 @@ class Shown:
             },
         }
 
-    def _metadata(self, seen: Seen) -> Manifest:
+    def _metadata(self, loaded_ns: int | None) -> Manifest:
         said = self.found.metadata
         created = said.creation_timestamp
-        if not isinstance(created, str) and seen.loaded_ns is not None:
-            created = rfc3339(seen.loaded_ns)
+        if not isinstance(created, str):
+            created = None if loaded_ns is None else rfc3339(loaded_ns)
         return _members_given(
             name=self.key.name,
             namespace=self.key.namespace,
@@ -132,7 +135,7 @@ def _condition(aspect: Aspect, seen: Seen) -> Manifest:
     return {
         "type": aspect.type.value,
         "status": aspect.status,
-        "reason": aspect.reason,
+        "reason": str(aspect.reason),
         "message": aspect.message,
         "lastTransitionTime": rfc3339(seen.changes[aspect.type][1]),
     }
@@ -142,10 +145,18 @@ def _members_given(**members: object) -> Manifest:
     return {name: member for name, member in members.items() if member is not None}
 
 
-def _without_nothing(value: Any) -> Any:  # noqa: ANN401 - whatever a spec is made of
-    """Return *value* without members that were left out."""
-    if isinstance(value, dict):
-        return {name: _without_nothing(one) for name, one in value.items() if one is not None}
+def _completed(value: Any, schema: Schema) -> Any:  # noqa: ANN401 - whatever a spec is made of
+    """Return *value* as a cluster would: defaults filled in, nothing for what has none."""
     if isinstance(value, list):
-        return [_without_nothing(one) for one in value]
-    return value
+        return [_completed(one, schema["items"]) for one in value]
+    if not isinstance(value, dict):
+        return value
+    known: Schema = schema.get("properties", {})
+    made: Manifest = {}
+    for name, one in value.items():
+        member = known.get(name, {})
+        if one is not None:
+            made[name] = _completed(one, member)
+        elif "default" in member:
+            made[name] = member["default"]
+    return made

@@ -37,14 +37,17 @@ class PickerObjects:
     Args:
         settings: What the objects leave unsaid.
         clock: Says since when.
+        ages: Whether an object that does not say when it was made is as old as its first load;
+            if not, nobody can tell.
 
     Attributes:
         fleet: Everything that can be picked. Another one takes its place at each load.
         qualifiers: Knows how members do; whoever picks puts itself here.
     """
 
-    def __init__(self, settings: FleetSettings, clock: Clock) -> None:
+    def __init__(self, settings: FleetSettings, clock: Clock, *, ages: bool = True) -> None:
         self._settings = settings
+        self._ages = ages
         self._clock = clock
         self.qualifiers: QualifierSource = Unqualified()
         self._load = LoadState()
@@ -72,7 +75,7 @@ class PickerObjects:
         items: list[Manifest] = []
         for count, shown in enumerate(self._shown(self._load, self.fleet), start=1):
             remembered[shown.key] = shown.seen(remembered[shown.key], now_ns)
-            items.append(shown.manifest(remembered[shown.key]))
+            items.append(shown.manifest(remembered[shown.key], ages=self._ages))
             if not count % _SLICE_OBJECTS:
                 yield
         return {"apiVersion": "v1", "kind": "List", "items": items}

@@ -83,6 +83,7 @@ async def test_a_snapshot_shows_replicas_and_tenants(control: Controlled) -> Non
         ("/debug/state", ["POST", "DELETE"], "GET"),
         ("/debug/policy", ["POST"], "GET"),
         ("/debug/resources", ["POST"], "GET"),
+        ("/debug/picker/resources", ["POST"], "GET"),
     ],
 )
 async def test_other_methods_are_told_which_are_allowed(
