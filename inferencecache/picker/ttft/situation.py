@@ -1,0 +1,36 @@
+"""What a time to the first token depends on."""
+
+from dataclasses import dataclass
+from typing import Final
+
+TOKENS_PER_UNIT: Final = 1_000.0
+"""Tokens are weighed by the thousand, so that all numbers of a fit are of one size."""
+
+FEATURE_COUNT: Final = 4
+
+Features = tuple[float, float, float, float]
+"""1, thousands of own tokens, thousands of tokens ahead, requests ahead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A request as an endpoint would meet it.
+
+    Attributes:
+        uncached_tokens: Tokens of its prompt that the endpoint must compute.
+        uncached_tokens_ahead: The same of all requests before it whose first token is to come.
+        requests_ahead: Requests that the endpoint has to do.
+    """
+
+    uncached_tokens: int
+    uncached_tokens_ahead: int
+    requests_ahead: int
+
+    def features(self) -> Features:
+        """Return it as a row of a fit."""
+        return (
+            1.0,
+            max(0, self.uncached_tokens) / TOKENS_PER_UNIT,
+            max(0, self.uncached_tokens_ahead) / TOKENS_PER_UNIT,
+            float(max(0, self.requests_ahead)),
+        )
