@@ -67,16 +67,16 @@ def _declared(  # noqa: PLR0913 - one per option
     ] = None,
     *,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Where to look.")
+        str, typer.Option("-n", "--namespace", metavar="NAMESPACE", help="Where to look.")
     ] = "default",
     all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Look everywhere.")
+        bool, typer.Option("-A", "--all-namespaces", help="Look everywhere.")
     ] = False,
     output: Annotated[
         OutputForm,
         typer.Option(
-            "--output",
             "-o",
+            "--output",
             metavar="|".join(OutputForm),
             help="Form of what is found.",
         ),
