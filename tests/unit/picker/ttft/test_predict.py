@@ -65,6 +65,7 @@ def predicted(predictor: WorkerPredictor, endpoint: str, met: Situation, at_s: i
 
 
 def test_estimate_adds_base_prefill_and_queue() -> None:
+    """50 ms, 4,000 tokens at 8 a millisecond, and two waiting requests."""
     found = estimated_ttft_ms(situation(1_000, 3_000), PRIORS, waiting=2, waiting_request_ms=20.0)
     assert found == pytest.approx(50.0 + 4_000 / 8.0 + 40.0)
 
@@ -73,6 +74,7 @@ def test_estimate_adds_base_prefill_and_queue() -> None:
 def test_estimate_grows_with_tokens_and_queue(
     own: int, ahead: int, waiting: int, more: int
 ) -> None:
+    """More work is never estimated to be faster."""
     base = estimated_ttft_ms(
         situation(own, ahead), PRIORS, waiting=waiting, waiting_request_ms=20.0
     )
@@ -88,35 +90,41 @@ def test_estimate_grows_with_tokens_and_queue(
 
 
 def test_worker_learns_an_engines_speed() -> None:
+    """An engine twice as slow as believed is foreseen after 300 reports."""
     predictor = taught()
     met = situation(8_000, 4_000, 10)
     assert predicted(predictor, "a", met, 30) == pytest.approx(true_ms(met), rel=0.05)
 
 
 def test_worker_outliers_pull_little() -> None:
+    """One report in twenty is twenty times too long: a plain mean would be off by 95 %."""
     predictor = taught(outliers=0.05)
     met = situation(8_000, 4_000, 10)
     assert predicted(predictor, "a", met, 30) == pytest.approx(true_ms(met), rel=0.35)
 
 
 def test_worker_a_new_worker_takes_the_value_of_its_set() -> None:
+    """Nobody has to wait for its own ten reports."""
     predictor = taught()
     met = situation(8_000, 4_000, 10)
     assert predicted(predictor, "new", met, 30) == pytest.approx(true_ms(met), rel=0.05)
 
 
 def test_worker_nine_reports_are_too_few_and_ten_enough() -> None:
+    """Below the least number there is no value at all."""
     assert predicted(taught(reports=9), "a", situation(100), 1) is None
     assert predicted(taught(reports=10), "a", situation(100), 1) is not None
 
 
 def test_worker_evidence_grows_old() -> None:
+    """Ten reports of more than three minutes ago say nothing."""
     predictor = taught(reports=10)
     assert predicted(predictor, "a", situation(100), 180) is not None
     assert predicted(predictor, "a", situation(100), 181) is None
 
 
 def test_worker_a_slower_engine_is_noticed() -> None:
+    """What was true before fades."""
     predictor = taught()
     rng = random.Random(8)
     for count in range(300):
@@ -134,6 +142,7 @@ def test_worker_a_slower_engine_is_noticed() -> None:
 
 
 def test_worker_keeps_no_more_workers_than_it_may() -> None:
+    """The one that was unheard of longest goes."""
     predictor = WorkerPredictor(SETTINGS, workers_max=3)
     for number in range(10):
         predictor.observe(
@@ -148,6 +157,7 @@ def test_worker_keeps_no_more_workers_than_it_may() -> None:
 
 
 def test_worker_a_forgotten_worker_falls_back_to_its_set() -> None:
+    """A restarted engine does not answer for its past."""
     predictor = taught()
     met = situation(8_000)
     for _ in range(50):
@@ -180,6 +190,7 @@ def test_worker_is_a_number_that_grows_with_the_work(
     requests: int,
     more: int,
 ) -> None:
+    """Whatever was reported: a number, within bounds, monotone in each kind of work."""
     predictor = WorkerPredictor(SETTINGS, workers_max=4)
     for met_own, met_ahead, met_requests, observed_ms in reports:
         predictor.observe(
@@ -204,6 +215,7 @@ def test_worker_is_a_number_that_grows_with_the_work(
 
 
 def test_fit_the_worked_example() -> None:
+    """Two points on the line 50 + 100 x; the third follows."""
     fit = ForgettingFit(half_life_ns=NS_PER_S, prior_samples=1e-9, outlier_spreads=1e9)
     start = (50.0, 1.0, 1.0, 1.0)
     for _ in range(20):
@@ -213,11 +225,13 @@ def test_fit_the_worked_example() -> None:
 
 
 def test_fit_without_reports_the_start_is_the_answer() -> None:
+    """The starting weights solve an empty fit."""
     fit = ForgettingFit(half_life_ns=NS_PER_S, prior_samples=5.0, outlier_spreads=3.0)
     assert fit.weights((50.0, 125.0, 125.0, 0.0)) == (50.0, 125.0, 125.0, 0.0)
 
 
 def test_fit_more_work_is_never_faster() -> None:
+    """Reports that say so leave a weight of zero, not a negative one."""
     fit = ForgettingFit(half_life_ns=NS_PER_S, prior_samples=0.001, outlier_spreads=1e9)
     start = (50.0, 0.0, 0.0, 0.0)
     for tokens, observed_ms in ((1.0, 900.0), (5.0, 500.0), (9.0, 100.0)) * 10:
@@ -235,27 +249,32 @@ def observed_provider(times_ms: list[float], prompt_tokens: int = 100) -> Provid
 
 
 def test_provider_says_the_median_of_ten() -> None:
+    """Of ten times the lower middle one."""
     predictor = observed_provider([10.0 * count for count in range(1, 11)])
     assert predictor.predict_ms(PROVIDER, "m", 200, now_ns=0) == 50.0
 
 
 def test_provider_says_nothing_of_nine() -> None:
+    """Below the least number there is no value at all."""
     assert observed_provider([1.0] * 9).predict_ms(PROVIDER, "m", 200, now_ns=0) is None
 
 
 def test_provider_keeps_sizes_and_models_apart() -> None:
+    """Short prompts say nothing about long ones, nor one model about another."""
     predictor = observed_provider([7.0] * 10)
     assert predictor.predict_ms(PROVIDER, "m", 1_025, now_ns=0) is None
     assert predictor.predict_ms(PROVIDER, "other", 100, now_ns=0) is None
 
 
 def test_provider_forgets_with_time() -> None:
+    """At the edge of the window they count, past it not."""
     predictor = observed_provider([7.0] * 10)
     assert predictor.predict_ms(PROVIDER, "m", 1, now_ns=SETTINGS.window_ns) == 7.0
     assert predictor.predict_ms(PROVIDER, "m", 1, now_ns=SETTINGS.window_ns + 1) is None
 
 
 def test_provider_keeps_no_more_histories_than_it_may() -> None:
+    """The one that was unheard of longest goes."""
     predictor = ProviderPredictor(TtftSettings(providers_max=5))
     for number in range(20):
         predictor.observe(PROVIDER, f"m{number}", 1, 1.0, now_ns=0)
@@ -263,5 +282,6 @@ def test_provider_keeps_no_more_histories_than_it_may() -> None:
 
 
 def test_provider_absurd_times_are_clamped() -> None:
+    """Zero counts as a millisecond."""
     predictor = observed_provider([0.0] * 5 + [float(2**32 - 1)] * 5)
     assert predictor.predict_ms(PROVIDER, "m", 1, now_ns=0) == 1.0
