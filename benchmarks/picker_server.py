@@ -42,7 +42,7 @@ async def serve(ttl_ms: int) -> None:
             ),
             parse=PickerParseSettings(),
             port=settings.grpc,
-            labels_max=settings.metrics.labels_max,
+            metrics=settings.metrics,
             clock=SystemClock(),
             observer=ServerMetrics(settings.metrics, index),
             log=StructuredLog(),

@@ -15,6 +15,7 @@ from inferencecache.picker.fixed_endpoints import FixedEndpoints, read_endpoints
 from inferencecache.service.pick import PickParts, PickPlane
 from inferencecache.settings.address import ADDRESS_FORM, BindAddress
 from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
 from inferencecache.transport.free_memory import give_back
@@ -49,7 +50,7 @@ class PickerParts:
         settings: What it may hold, and where it listens.
         parse: What a body may look like.
         port: Options of its own port, if it has one.
-        labels_max: Most destinations with a metric label of their own.
+        metrics: Bounds of the metrics page.
         clock: Monotonic time.
         observer: Counts failures.
         log: Where it logs.
@@ -62,7 +63,7 @@ class PickerParts:
     settings: PickerSettings
     parse: PickerParseSettings
     port: GrpcSettings
-    labels_max: int
+    metrics: MetricsSettings
     clock: Clock
     observer: RpcObserver
     log: EventLog
@@ -97,7 +98,7 @@ class Picker:
                 listener=parts.listener,
             )
         )
-        self.metrics = PickerMetrics(self.plane, parts.labels_max)
+        self.metrics = PickerMetrics(self.plane, parts.metrics, parts.clock)
         self._reader = BodyReader(parts.parse)
         handlers = {PICKER_SERVICE.full_name: self._handlers(parts)}
         self.services: Mapping[str, RpcHandlers] = {}

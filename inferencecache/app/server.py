@@ -77,7 +77,7 @@ class Server:
         self._security = Security(settings, clock, self._log, environ)
         policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
         index = PrefixIndex(settings.index, policies)
-        self.metrics = ServerMetrics(settings.metrics, index)
+        self.metrics = ServerMetrics(settings.metrics, index, clock)
         self.plane = CachePlane(
             PlaneParts(
                 index=index,
@@ -115,7 +115,7 @@ class Server:
                 settings=settings.picker,
                 parse=settings.picker_parse,
                 port=settings.grpc,
-                labels_max=settings.metrics.labels_max,
+                metrics=settings.metrics,
                 clock=clock,
                 observer=self.metrics,
                 log=self._log,

@@ -48,8 +48,9 @@ with its first observation. Beside these, the usual `process_*`, `python_info` a
 series are there, outside the contract.
 
 Labels are bounded. `model` is the model's name only for models that the index knows, and only for
-the first `--max-metric-labels` of them; every other value counts under `other`. The same bound
-holds for `tenant_id`.
+`--max-metric-labels` of them at a time; every other value counts under `other`. The same holds for
+`tenant_id` and `endpoint`. First come, first served; one that has held nothing for
+`--metric-label-idle` gives its label to one that waits, and its series end. No counter goes down.
 """
 
 

@@ -74,7 +74,7 @@ class Evictor:
         assert run is not None, "a tenant with keys has runs"
         removed = min(run.length, tenant.keys - quota)
         run.partition.drop_keys(run, removed)
-        self._counters.tenant_evictions[tenant.tenant_id] += removed
+        self._counters.count_quota(tenant.tenant_id, removed)
         return removed + HOLD_WORK
 
     def _cap_slices(self) -> Iterator[None]:

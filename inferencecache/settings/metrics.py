@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from inferencecache.clock import NS_PER_MS
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.knob import KnobKind, knob
 
 
@@ -17,7 +17,17 @@ class MetricsSettings:
         unit="label values",
         minimum=0,
         maximum=100_000,
-        help="Models, and tenants, with a metric label of their own; all further ones share one.",
+        help="Models, tenants and destinations, each, with a metric label of their own; all "
+        "further ones share one.",
+    )
+    label_idle_ns: int = knob(
+        300 * NS_PER_S,
+        flag="metric-label-idle",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="How long a model, tenant or destination keeps its metric label although it has "
+        "nothing and another waits for one.",
     )
     loop_lag_interval_ns: int = knob(
         500 * NS_PER_MS,

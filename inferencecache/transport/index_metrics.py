@@ -15,7 +15,7 @@ from inferencecache.transport.metric_catalog import (
     TENANT_EVICTIONS,
 )
 from inferencecache.transport.metric_cells import Family
-from inferencecache.transport.metric_labels import BoundedLabels
+from inferencecache.transport.metric_labels import BoundedLabels, LabelledTotals
 
 QUOTA_REASON: Final = "over_entries"
 
@@ -43,6 +43,10 @@ class IndexView(Protocol):
         """Distinct prefixes per model; drained models stay with 0."""
         ...
 
+    def has_tenant(self, tenant_id: str) -> bool:
+        """Tell whether anything is held for a tenant."""
+        ...
+
 
 class IndexMetrics:
     """The families that come from the index.
@@ -50,21 +54,24 @@ class IndexMetrics:
     Args:
         index: Where the numbers are.
         model_labels: Decides which models get a label of their own.
-        labels_max: Most tenants with a label of their own.
+        tenant_labels: Decides which tenants do.
     """
 
-    __slots__ = ("_index", "_model_labels", "_tenant_labels")
+    __slots__ = ("_index", "_model_labels", "_tenant_labels", "_tenant_totals")
 
-    def __init__(self, index: IndexView, model_labels: BoundedLabels, labels_max: int) -> None:
+    def __init__(
+        self, index: IndexView, model_labels: BoundedLabels, tenant_labels: BoundedLabels
+    ) -> None:
         self._index = index
         self._model_labels = model_labels
-        self._tenant_labels = BoundedLabels(labels_max, lambda _: True)
+        self._tenant_labels = tenant_labels
+        self._tenant_totals = LabelledTotals(tenant_labels)
 
     def families(self) -> list[Family]:
         """Return a copy of the numbers."""
         counters = self._index.counters
         models = self._model_labels.fold(self._index.prefixes_by_model)
-        tenants = self._tenant_labels.fold(counters.tenant_evictions)
+        tenants = self._tenants(counters.tenant_evictions)
         return [
             Family(INGEST_DROPPED, {(why.value,): count for why, count in counters.drops.items()}),
             Family(INGEST_FENCED, {(): counters.fenced_updates}),
@@ -81,3 +88,9 @@ class IndexMetrics:
                 {(tenant, QUOTA_REASON): count for tenant, count in tenants.items()},
             ),
         ]
+
+    def _tenants(self, totals: Mapping[str, int]) -> dict[str, int]:
+        """Return what quotas removed, by the label of the tenant; those gone make room."""
+        present = {tenant_id: int(self._index.has_tenant(tenant_id)) for tenant_id in totals}
+        self._tenant_totals.forget(self._tenant_labels.make_room(present))
+        return self._tenant_totals.add_up(totals)

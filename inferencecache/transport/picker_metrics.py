@@ -1,10 +1,12 @@
 """What the picker counts."""
 
+from inferencecache.clock import Clock
 from inferencecache.errors import InvalidRequestError
 from inferencecache.picker.bodies import BodyState
 from inferencecache.picker.choice import Outcome, QosClass
 from inferencecache.picker.faults import BudgetError, DrainingError, IdleUploadError, LengthError
 from inferencecache.service.pick import PickPlane
+from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.transport import picker_catalog as catalog
 from inferencecache.transport.metric_cells import Counts, Durations, Family
 from inferencecache.transport.metric_labels import BoundedLabels
@@ -23,12 +25,13 @@ class PickerMetrics:
 
     Args:
         plane: Read at each scrape.
-        labels_max: Most destinations with a label of their own.
+        settings: How many destinations have a label of their own, and how long.
+        clock: Tells how long a destination has been idle.
     """
 
-    def __init__(self, plane: PickPlane, labels_max: int) -> None:
+    def __init__(self, plane: PickPlane, settings: MetricsSettings, clock: Clock) -> None:
         self._plane = plane
-        self._labels = BoundedLabels(labels_max, lambda _: True)
+        self._labels = BoundedLabels(settings, lambda _: True, clock)
         self._pushes = Counts()
         self._picks = Counts()
         self._latency = Durations(catalog.PICK_LATENCY.buckets_seconds)
@@ -56,7 +59,9 @@ class PickerMetrics:
     def families(self) -> list[Family]:
         """Return a copy of all numbers."""
         bodies, decisions = self._plane.bodies, self._plane.decisions
-        in_flight = self._labels.fold(dict(decisions.in_flight))
+        under_way = dict(decisions.in_flight)
+        self._labels.make_room(under_way)
+        in_flight = self._labels.fold(under_way)
         return [
             Family(catalog.BODIES, {(): len(bodies)}),
             Family(catalog.BUFFERED_BYTES, {(): bodies.buffered_bytes}),

@@ -13,6 +13,7 @@ from prometheus_client import (
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from inferencecache.clock import Clock
 from inferencecache.service import FailOpen
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.transport import metric_catalog as catalog
@@ -20,6 +21,7 @@ from inferencecache.transport.index_metrics import IndexMetrics, IndexView
 from inferencecache.transport.lookup_metrics import LookupMetrics
 from inferencecache.transport.metric_cells import Counts, Durations, Family, to_prometheus
 from inferencecache.transport.metric_labels import BoundedLabels
+from inferencecache.transport.system_clock import SystemClock
 
 
 class ServerMetrics:
@@ -28,17 +30,22 @@ class ServerMetrics:
     Args:
         settings: Bounds of the page.
         index: Read at each scrape.
+        clock: Tells how long a label has been idle; None takes the system's.
 
     Attributes:
         lookups: Counts LookupRoute calls.
     """
 
-    def __init__(self, settings: MetricsSettings, index: IndexView) -> None:
-        labels = BoundedLabels(settings.labels_max, lambda model: model in index.prefixes_by_model)
-        self._model_labels = labels
+    def __init__(
+        self, settings: MetricsSettings, index: IndexView, clock: Clock | None = None
+    ) -> None:
+        clock = clock or SystemClock()
+        models = BoundedLabels(settings, lambda model: model in index.prefixes_by_model, clock)
+        tenants = BoundedLabels(settings, index.has_tenant, clock)
+        self._model_labels = models
         self._view = index
-        self.lookups = LookupMetrics(labels)
-        self._index = IndexMetrics(index, labels, settings.labels_max)
+        self.lookups = LookupMetrics(models)
+        self._index = IndexMetrics(index, models, tenants)
         self._gauges: dict[catalog.MetricSpec, float] = {
             catalog.SERVER_UP: 0,
             catalog.GRPC_TLS_ENABLED: 0,

@@ -15,6 +15,7 @@ from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.kinference.v1 import picker_pb2_grpc as pb_grpc
 from inferencecache.picker.choice import Chooser
 from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
 from inferencecache.transport.system_clock import SystemClock
 
@@ -129,7 +130,7 @@ async def serve_picker(
             settings=settings,
             parse=parse or PickerParseSettings(),
             port=GrpcSettings(),
-            labels_max=10,
+            metrics=MetricsSettings(labels_max=10),
             clock=clock or SystemClock(),
             observer=recorder,
             log=recorder,

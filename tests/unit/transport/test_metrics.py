@@ -3,6 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from inferencecache.clock import ManualClock
 from inferencecache.index import PrefixIndex, StateUpdate
 from inferencecache.policy import PolicySnapshot, PolicyStore, TenantQuota
 from inferencecache.settings.index import IndexSettings
@@ -10,7 +11,7 @@ from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.transport.metric_catalog import CATALOG, LOOKUP_LATENCY
 from inferencecache.transport.metric_cells import Durations
-from inferencecache.transport.metric_labels import OTHER, BoundedLabels
+from inferencecache.transport.metric_labels import OTHER
 from inferencecache.transport.prometheus import ServerMetrics
 from inferencecache.types import ReasonCode
 
@@ -25,7 +26,9 @@ class Bench:
     def __init__(self, *, labels_max: int = 1_000, entries_max: int = 0) -> None:
         self.policies = PolicyStore(PolicySettings(), default_ttl_ns=30 * MINUTE_NS)
         self.index = PrefixIndex(IndexSettings(entries_max=entries_max), self.policies)
-        self.metrics = ServerMetrics(MetricsSettings(labels_max=labels_max), self.index)
+        self.clock = ManualClock(NOW_NS)
+        settings = MetricsSettings(labels_max=labels_max)
+        self.metrics = ServerMetrics(settings, self.index, self.clock)
 
     def report(self, model_id: str, hashes: list[bytes], *, tenant_id: str = "t1") -> None:
         """Report single entries of one replica."""
@@ -203,37 +206,6 @@ def test_every_duration_lands_in_exactly_one_bucket(bounds: tuple[float, ...]) -
     assert spread.sum_ns == sum(tenths * SECOND_NS // 10 for tenths in range(40))
 
 
-def test_a_label_stays_while_nobody_else_needs_it() -> None:
-    """Counters of a series must not stop because its model left the index."""
-    known = {"a"}
-    labels = BoundedLabels(1, known.__contains__)
-    assert labels.label_of("a") == "a"
-    known.clear()
-    assert labels.label_of("a") == "a"
-    assert labels.label_of("b") == OTHER
-
-
-def test_room_is_made_for_those_that_wait_and_no_more() -> None:
-    """The drained lose their labels, the second time they are found so, as far as wanted."""
-    numbers = {"a": 1, "b": 1, "c": 1}
-    labels = BoundedLabels(3, numbers.__contains__)
-    assert labels.fold(numbers) == numbers
-
-    numbers |= {"a": 0, "b": 0, "d": 5}
-    assert labels.make_room(numbers) == set()
-    assert labels.make_room(numbers) == {"a"}
-    assert labels.fold(numbers) == {OTHER: 0, "b": 0, "c": 1, "d": 5}
-    assert labels.make_room(numbers) == set()
-
-    numbers |= {"b": 3, "e": 1}
-    assert labels.make_room(numbers) == set()
-    assert labels.fold(numbers) == {OTHER: 1, "b": 3, "c": 1, "d": 5}
-    del numbers["c"]
-    assert [labels.make_room(numbers) for _ in range(2)] == [set(), {"c"}]
-    assert labels.label_of("e") == "e"
-    assert labels.label_of("a") == OTHER
-
-
 async def test_models_that_come_later_get_the_labels_of_those_gone() -> None:
     """A fleet that changes its models sees today's, and the page never grows beyond its bound."""
     bench = Bench(labels_max=3)
@@ -243,6 +215,8 @@ async def test_models_that_come_later_get_the_labels_of_those_gone() -> None:
         for model_id in models:
             bench.report_at(model_id, [b"1"], now_ns)
             look_up(bench, model_id)
+        await bench.page()
+        bench.clock.advance_ns(31 * MINUTE_NS)
         await bench.page()
         for model_id in models:
             look_up(bench, model_id)
