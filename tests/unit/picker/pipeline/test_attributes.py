@@ -1,0 +1,80 @@
+"""Attributes: typed, bounded, readable by all and writable by few."""
+
+import pytest
+from pipeline_rig import SETTINGS, key, question, request
+
+from inferencecache.picker.pipeline import AttributeKey
+from inferencecache.picker.pipeline.attributes import WritableAttributes
+
+COUNT = key("count")
+
+
+def test_a_value_comes_back_under_its_key() -> None:
+    """What was put is what is read."""
+    attributes = WritableAttributes(2)
+    attributes.put(COUNT, 3)
+    assert attributes.get(COUNT) == 3
+    assert COUNT in attributes
+    assert list(attributes) == ["count"]
+
+
+def test_what_nobody_said_is_none() -> None:
+    """A missing value is no error."""
+    assert WritableAttributes(1).get(COUNT) is None
+
+
+def test_a_key_of_the_same_name_and_another_type_sees_nothing() -> None:
+    """Nobody gets a value of a type that it does not expect."""
+    attributes = WritableAttributes(1)
+    attributes.put(COUNT, 3)
+    assert attributes.get(AttributeKey("count", str)) is None
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    """The writer learns it, not the reader."""
+    with pytest.raises(TypeError, match="count: str, not int"):
+        WritableAttributes(1).put(COUNT, "3")
+
+
+def test_there_is_an_end_to_them() -> None:
+    """One more than the limit is refused; saying something anew is not one more."""
+    attributes = WritableAttributes(1)
+    attributes.put(COUNT, 1)
+    attributes.put(COUNT, 2)
+    with pytest.raises(AttributeError, match="more than 1 attributes"):
+        attributes.put(key("other"), 1)
+    assert attributes.get(COUNT) == 2
+
+
+def test_behind_the_pre_admitters_a_request_stands_still() -> None:
+    """Neither its attributes nor its own fields can be changed."""
+    asked = request(question(tenant="acme"))
+    asked.fairness_id = "team"
+    asked.attributes.is_closed = True
+    with pytest.raises(AttributeError):
+        asked.fairness_id = "other"
+    with pytest.raises(AttributeError):
+        asked.headers = {}
+    with pytest.raises(AttributeError):
+        asked.attributes.put(COUNT, 1)
+    assert asked.fairness_id == "team"
+
+
+def test_at_first_a_request_counts_against_its_tenant() -> None:
+    """Until a PreAdmitter says otherwise."""
+    assert request(question(tenant="acme")).fairness_id == "acme"
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "expected"), [(b"", None, 0), (b"abcde", None, 2), (b"abcd", 77, 77)]
+)
+def test_the_length_of_a_prompt_is_given_or_guessed(
+    content: bytes, given: int | None, expected: int
+) -> None:
+    """Token ids are counted; other prompts have four bytes to a token, rounded up."""
+    assert request(question(content=content, prompt_tokens=given)).prompt_tokens == expected
+
+
+def test_limits_come_from_the_settings() -> None:
+    """One number for requests and endpoints."""
+    assert SETTINGS.attributes_max == 64
