@@ -65,6 +65,10 @@ class PolicyStore:
     Args:
         settings: What holds where no policy says otherwise.
         default_ttl_ns: Lifetime of entries where no policy says otherwise, nanoseconds, > 0.
+
+    Attributes:
+        revision: How often the policies have been replaced; a plain attribute, for every lookup
+            asks.
     """
 
     __slots__ = (
@@ -72,9 +76,9 @@ class PolicyStore:
         "_default_ttl_ns",
         "_quotas",
         "_resolved",
-        "_revision",
         "_settings",
         "_snapshot",
+        "revision",
     )
 
     def __init__(self, settings: PolicySettings, default_ttl_ns: int) -> None:
@@ -84,12 +88,7 @@ class PolicyStore:
         self._resolved: dict[str, ResolvedPolicy] = {}
         self._quotas: dict[str, int] = {}
         self._snapshot = PolicySnapshot()
-        self._revision = _FIRST_REVISION
-
-    @property
-    def revision(self) -> int:
-        """How often the policies have been replaced."""
-        return self._revision
+        self.revision = _FIRST_REVISION
 
     @property
     def snapshot(self) -> PolicySnapshot:
@@ -157,7 +156,7 @@ class PolicyStore:
         self._resolved = prepared.resolved
         self._quotas = prepared.quotas
         self._snapshot = prepared.snapshot
-        self._revision += 1
+        self.revision += 1
         return replacement
 
     def resolved(self, tenant_id: str) -> ResolvedPolicy:

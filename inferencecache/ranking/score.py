@@ -1,7 +1,7 @@
 """What a ranking consists of: rounding, order and floors."""
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ from inferencecache.types import CacheTier
 FLOAT32_MAX: Final = 3.4028234663852886e38
 """Largest finite score the wire can carry."""
 
-PUBLIC_TIERS: Final = {int(tier): int(tier) for tier in (CacheTier.T1, CacheTier.T2, CacheTier.T3)}
+_PUBLIC_TIERS: Final = frozenset(map(int, (CacheTier.T1, CacheTier.T2, CacheTier.T3)))
 """Stored tiers that the wire knows; any other is 0 there."""
 
 
@@ -48,7 +48,18 @@ def public_tier(tier: int) -> int:
 
     Complexity: O(1).
     """
-    return PUBLIC_TIERS.get(tier, 0)
+    return tier if tier in _PUBLIC_TIERS else 0
+
+
+def public_tiers(tiers: Sequence[int]) -> Iterable[int]:
+    """Return each of *tiers* as the wire knows it.
+
+    Args:
+        tiers: Stored tiers, any int32.
+
+    Complexity: O(tiers).
+    """
+    return tiers if _PUBLIC_TIERS.issuperset(tiers) else map(public_tier, tiers)
 
 
 def round_float32(values: Iterable[float]) -> list[float]:
@@ -72,9 +83,10 @@ def best_first(ranked: list[RankedReplica]) -> list[RankedReplica]:
 
     Complexity: O(n log n) in replicas.
     """
-    if len(set(map(_SCORE, ranked))) != len(ranked):
-        ranked.sort(key=_REPLICA_ID)
-    ranked.sort(key=_SCORE, reverse=True)
+    if len(ranked) > 1:
+        if len(set(map(_SCORE, ranked))) != len(ranked):
+            ranked.sort(key=_REPLICA_ID)
+        ranked.sort(key=_SCORE, reverse=True)
     return ranked
 
 

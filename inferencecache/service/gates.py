@@ -1,7 +1,8 @@
 """The policy gates between what the index found and what is answered, as a table.
 
-Rules of this file: a gate is a pure function that returns what it was given, the same object, or
-what is left of it. Gates stand in the order they apply; what one takes away, none brings back.
+Rules of this file: a gate is a pure function that returns what it was given, or what is left of
+it. Gates stand in the order they apply; what one takes away, none brings back. A gate that is open
+under a policy may be left out under it.
 """
 
 from collections.abc import Callable
@@ -41,8 +42,22 @@ class Found(NamedTuple):
 
 NOTHING: Final = Found(ReasonCode.NO_HINT, [])
 
-GateFunction = Callable[[Found, ResolvedPolicy, int], Found]
-"""Takes what was found, the tenant's policy and the prompt's claimed tokens."""
+GateFunction = Callable[[list[RankedReplica], ResolvedPolicy, int], list[RankedReplica]]
+"""Takes the replicas found, the tenant's policy and the prompt's claimed tokens."""
+
+
+class PolicyGate(NamedTuple):
+    """One gate.
+
+    Attributes:
+        name: Which.
+        is_open: Whether it lets everything pass under a policy.
+        keep: Returns the replicas that pass.
+    """
+
+    name: Gate
+    is_open: Callable[[ResolvedPolicy], bool]
+    keep: GateFunction
 
 
 def below_minimum_prefix(policy: ResolvedPolicy, effective_tokens: int) -> bool:
@@ -50,34 +65,59 @@ def below_minimum_prefix(policy: ResolvedPolicy, effective_tokens: int) -> bool:
     return 0 < policy.minimum_prefix_tokens > effective_tokens
 
 
-def _tenant_hot(found: Found, policy: ResolvedPolicy, _tokens: int) -> Found:
-    return found if policy.tenant_hot_enabled else NOTHING
+def active_gates(policy: ResolvedPolicy) -> dict[ReasonCode, tuple[PolicyGate, ...]]:
+    """Return what is left of :data:`GATES` without the gates that are open under *policy*."""
+    return {
+        reason_code: tuple(gate for gate in gates if not gate.is_open(policy))
+        for reason_code, gates in GATES.items()
+    }
 
 
-def _minimum_prefix(found: Found, policy: ResolvedPolicy, tokens: int) -> Found:
-    return NOTHING if below_minimum_prefix(policy, tokens) else found
+def _tenant_hot(
+    replicas: list[RankedReplica], policy: ResolvedPolicy, _tokens: int
+) -> list[RankedReplica]:
+    return replicas if policy.tenant_hot_enabled else []
 
 
-def _minimum_matched(found: Found, policy: ResolvedPolicy, _tokens: int) -> Found:
-    kept = keep_matched(found.replicas, policy.minimum_matched_tokens)
-    if len(kept) == len(found.replicas):
-        return found
-    return Found(found.reason_code, kept) if kept else NOTHING
+def _minimum_prefix(
+    replicas: list[RankedReplica], policy: ResolvedPolicy, tokens: int
+) -> list[RankedReplica]:
+    return [] if below_minimum_prefix(policy, tokens) else replicas
 
 
-def _routing_floor(found: Found, policy: ResolvedPolicy, _tokens: int) -> Found:
-    return found if reaches_floor(found.replicas, policy.routing_floor_score) else NOTHING
+def _minimum_matched(
+    replicas: list[RankedReplica], policy: ResolvedPolicy, _tokens: int
+) -> list[RankedReplica]:
+    return keep_matched(replicas, policy.minimum_matched_tokens)
 
 
-GATES: Final[dict[ReasonCode, tuple[tuple[Gate, GateFunction], ...]]] = {
+def _routing_floor(
+    replicas: list[RankedReplica], policy: ResolvedPolicy, _tokens: int
+) -> list[RankedReplica]:
+    return replicas if reaches_floor(replicas, policy.routing_floor_score) else []
+
+
+_MINIMUM_PREFIX: Final = PolicyGate(
+    Gate.MINIMUM_PREFIX_TOKENS, lambda policy: policy.minimum_prefix_tokens <= 0, _minimum_prefix
+)
+
+GATES: Final[dict[ReasonCode, tuple[PolicyGate, ...]]] = {
     ReasonCode.PREFIX_MATCH: (
-        (Gate.MINIMUM_PREFIX_TOKENS, _minimum_prefix),
-        (Gate.MINIMUM_MATCHED_TOKENS, _minimum_matched),
-        (Gate.ROUTING_FLOOR_SCORE, _routing_floor),
+        _MINIMUM_PREFIX,
+        PolicyGate(
+            Gate.MINIMUM_MATCHED_TOKENS,
+            lambda policy: policy.minimum_matched_tokens <= 0,
+            _minimum_matched,
+        ),
+        PolicyGate(
+            Gate.ROUTING_FLOOR_SCORE,
+            lambda policy: policy.routing_floor_score <= 0,
+            _routing_floor,
+        ),
     ),
     ReasonCode.TENANT_HOT: (
-        (Gate.TENANT_HOT, _tenant_hot),
-        (Gate.MINIMUM_PREFIX_TOKENS, _minimum_prefix),
+        PolicyGate(Gate.TENANT_HOT, lambda policy: policy.tenant_hot_enabled, _tenant_hot),
+        _MINIMUM_PREFIX,
     ),
 }
 """What each kind of positive hint has to pass; nothing else meets a gate."""

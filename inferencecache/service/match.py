@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from inferencecache.index import PrefixIndex
-from inferencecache.policy import ResolvedPolicy
 from inferencecache.ranking import (
     RankedReplica,
     RankInputs,
@@ -16,57 +15,30 @@ from inferencecache.ranking import (
     rank_tenant_hot,
 )
 from inferencecache.service.gates import NOTHING, Found
+from inferencecache.service.lookup_plan import LookupPlan
 from inferencecache.service.resolve import ResolvedInput, chain_fault
 from inferencecache.service.route_request import RouteRequest
 from inferencecache.service.route_trace import RouteTrace
 from inferencecache.settings.ranking import RankingSettings
-from inferencecache.types import Candidate, EvictionAlgorithm, PartitionKey, ReasonCode, Scope
+from inferencecache.types import Candidate, ReasonCode
 
 
 class Question(NamedTuple):
     """A lookup whose input is known.
 
     Attributes:
+        plan: How lookups of its partition go.
         request: As asked.
         resolved: The input that counts.
-        policy: The tenant's.
-        scope: The engine domain asked about.
-        partition: The part of the index asked about.
         now_ns: Unix time, nanoseconds.
         trace: Filled when given.
     """
 
+    plan: LookupPlan
     request: RouteRequest
     resolved: ResolvedInput
-    policy: ResolvedPolicy
-    scope: Scope
-    partition: PartitionKey
     now_ns: int
     trace: RouteTrace | None
-
-    def has_contract_keys(self) -> bool:
-        """Return whether tenant, model and scheme are all set."""
-        return all(self.scope)
-
-
-def pose(
-    request: RouteRequest,
-    resolved: ResolvedInput,
-    policy: ResolvedPolicy,
-    now_ns: int,
-    trace: RouteTrace | None,
-) -> Question:
-    """Return the question that *request* comes down to; see :class:`Question`."""
-    tenant_id, model_id, hash_scheme = request.tenant_id, request.model_id, request.hash_scheme
-    return Question(
-        request,
-        resolved,
-        policy,
-        Scope(tenant_id, model_id, hash_scheme),
-        PartitionKey(tenant_id, model_id, hash_scheme, request.adapter_id),
-        now_ns,
-        trace,
-    )
 
 
 class Matcher:
@@ -85,11 +57,11 @@ class Matcher:
 
     def find(self, question: Question) -> Found:
         """Return the match, else warm replicas where they may answer, else why not."""
-        if not question.has_contract_keys():
+        if not question.plan.can_match:
             return NOTHING
-        ranked = self._match(question)
-        if ranked:
-            return Found(ReasonCode.PREFIX_MATCH, ranked)
+        candidates = self._candidates(question)
+        if candidates:
+            return Found(ReasonCode.PREFIX_MATCH, self._rank(question, candidates))
         if not question.resolved.block_hashes:
             warm = self._warm(question)
             if warm:
@@ -100,70 +72,57 @@ class Matcher:
         """Return the one replica this prompt is pinned to, or nothing."""
         resolved = question.resolved
         request = question.request
-        if not question.has_contract_keys():
+        if not question.plan.can_match:
             return NOTHING
         if chain_fault(request.block_hashes, request.block_token_counts) is not None:
             return NOTHING
         seed = affinity_seed(resolved.block_hashes, resolved.prefix_hash)
-        replicas = self._index.serving_replicas(question.scope)
+        replicas = self._index.serving_replicas(question.plan.scope)
         if not seed or not replicas:
             return NOTHING
         chosen = RankedReplica(pick_affinity(replicas, seed), 0.0, 0, 0.0, 0, 0)
         return Found(ReasonCode.AFFINITY_HINT, [chosen])
 
     def credit(self, question: Question, delivered: Sequence[RankedReplica]) -> None:
-        """Credit the delivered matches of a tenant whose victims are chosen by use."""
-        if question.policy.algorithm is not EvictionAlgorithm.LFU:
-            return
+        """Credit the delivered matches, for a plan that wants it."""
         depths = {
             replica.replica_id: replica.matched_blocks
             for replica in delivered
             if replica.matched_tokens > 0
         }
         hashes = question.resolved.block_hashes or [question.resolved.prefix_hash]
-        self._index.credit(question.partition, hashes, depths)
+        self._index.credit(question.plan.partition, hashes, depths)
 
-    def _match(self, question: Question) -> list[RankedReplica]:
-        candidates = self._candidates(question)
-        if not candidates:
-            return []
+    def _candidates(self, question: Question) -> list[Candidate]:
+        resolved, partition = question.resolved, question.plan.partition
+        hashes, counts = resolved.block_hashes, resolved.block_token_counts
+        # A resolved chain has a count per hash, and counts may be bytes, which are cheap to ask.
+        if counts:
+            return self._index.match_chain(partition, hashes, counts, question.now_ns)
+        if resolved.prefix_hash:
+            return self._index.match_exact(partition, resolved.prefix_hash, question.now_ns)
+        return []
+
+    def _rank(self, question: Question, candidates: list[Candidate]) -> list[RankedReplica]:
         inputs = self._inputs(question)
         ranked = rank_matches(candidates, inputs)
         if question.trace is not None:
             question.trace.add_match(candidates, explain_matches(candidates, inputs), ranked)
         return ranked
 
-    def _candidates(self, question: Question) -> list[Candidate]:
-        resolved = question.resolved
-        if resolved.block_hashes:
-            return self._index.match_chain(
-                question.partition,
-                resolved.block_hashes,
-                resolved.block_token_counts,
-                question.now_ns,
-            )
-        if resolved.prefix_hash:
-            return self._index.match_exact(
-                question.partition, resolved.prefix_hash, question.now_ns
-            )
-        return []
-
     def _inputs(self, question: Question) -> RankInputs:
-        scope, index = question.scope, self._index
-        serving_count = index.serving_count(scope)
-        if question.trace is not None:
-            question.trace.serving_count = serving_count
+        plan, request, _, now_ns, trace = question
+        index = self._index
+        serving_count = index.serving_count(plan.scope)
+        if trace is not None:
+            trace.serving_count = serving_count
+        stats = index.stats_of(request.tenant_id, request.model_id)
         return RankInputs(
-            now_ns=question.now_ns,
-            ttl_ns=question.policy.ttl_ns,
-            serving_count=serving_count,
-            stats=index.stats_of(scope.tenant_id, scope.model_id),
-            settings=self._settings,
-            ttft_ms=question.request.ttft_ms,
+            now_ns, plan.policy.ttl_ns, serving_count, stats, self._settings, request.ttft_ms
         )
 
     def _warm(self, question: Question) -> list[RankedReplica]:
-        serving = self._index.serving_replicas(question.scope)
+        serving = self._index.serving_replicas(question.plan.scope)
         if not serving:
             return []
         inputs = self._inputs(question)
@@ -180,6 +139,6 @@ class Matcher:
             return Found(ReasonCode.UNKNOWN_TENANT, [])
         if not index.has_model(request.tenant_id, request.model_id):
             return Found(ReasonCode.UNKNOWN_MODEL, [])
-        if index.serving_count(question.scope) == 0:
+        if index.serving_count(question.plan.scope) == 0:
             return Found(ReasonCode.UNKNOWN_HASH_SCHEME, [])
         return NOTHING

@@ -24,7 +24,8 @@ from inferencecache.clock import Clock
 from inferencecache.index import EventType, IndexEvent, PrefixIndex, StateUpdate
 from inferencecache.policy import PolicyStore
 from inferencecache.service.gates import Found
-from inferencecache.service.match import Matcher, pose
+from inferencecache.service.lookup_plan import make_plan
+from inferencecache.service.match import Matcher, Question
 from inferencecache.service.resolve import ResolvedInput
 from inferencecache.service.route_request import RouteRequest
 from inferencecache.types import (
@@ -186,7 +187,9 @@ class PlaneProbeTarget:
         """Return the ranked answer, before any gate of a policy."""
         policy = self._policies.resolved(request.tenant_id)
         resolved = ResolvedInput(request.block_hashes, request.block_token_counts, b"", 0)
-        return self._matcher.find(pose(request, resolved, policy, self._clock.now_ns(), None))
+        partition = PartitionKey(request.tenant_id, request.model_id, request.hash_scheme, "")
+        plan = make_plan(partition, policy)
+        return self._matcher.find(Question(plan, request, resolved, self._clock.now_ns(), None))
 
     def clear(self, event: IndexEvent) -> None:
         """Apply *event*."""

@@ -118,9 +118,9 @@ def will_tokenize(request: RouteRequest, *, chain_enabled: bool) -> bool:
 
 def resolve_sent(request: RouteRequest, *, chain_enabled: bool) -> ResolvedInput | None:
     """Return the hashes *request* carries, or None where they must be derived."""
-    has_chain = request.has_chain_arrays()
+    hashes, counts = request.block_hashes, request.block_token_counts
+    has_chain = bool(counts or hashes)
     if has_chain and chain_enabled:
-        hashes, counts = request.block_hashes, request.block_token_counts
         fault = chain_fault(hashes, counts)
         if fault is not None:
             return failed(fault)

@@ -21,17 +21,17 @@ asked.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from inferencecache.clock import NS_PER_MS, NS_PER_US, Clock
-from inferencecache.policy import PolicyStore, ResolvedPolicy
+from inferencecache.clock import NS_PER_US, Clock
+from inferencecache.policy import PolicyStore
 from inferencecache.ranking import RankedReplica
 from inferencecache.service.gates import GATES, Found, Gate, below_minimum_prefix
-from inferencecache.service.match import Matcher, Question, pose
+from inferencecache.service.lookup_plan import LookupPlan, LookupPlans
+from inferencecache.service.match import Matcher, Question
 from inferencecache.service.resolve import (
     FailOpen,
     InputResolver,
-    ResolvedInput,
     effective_tokens,
     has_valid_chain,
     resolve_sent,
@@ -61,24 +61,12 @@ class LookupObserver(Protocol):
         ...
 
 
-class Decision(NamedTuple):
-    """An answer without its latency.
+Decision = tuple[ReasonCode, Sequence[RankedReplica], str, Sequence[int]]
+"""Reason, replicas, adapter and tokens of an answer, see :class:`RouteAnswer`; no latency yet."""
 
-    Attributes:
-        reason_code: Why.
-        replicas: Best first.
-        adapter_id: Echo; empty where the index was not consulted to the end.
-        token_ids: Echo of what the server tokenized.
-    """
-
-    reason_code: ReasonCode
-    replicas: Sequence[RankedReplica] = ()
-    adapter_id: str = ""
-    token_ids: Sequence[int] = ()
-
-
-_TIMEOUT: Final = Decision(ReasonCode.TIMEOUT)
-_REQUIRES_CHAIN: Final = Decision(ReasonCode.POLICY_REQUIRES_CHAIN)
+_NOTHING: Final[Decision] = (ReasonCode.NO_HINT, (), "", ())
+_TIMEOUT: Final[Decision] = (ReasonCode.TIMEOUT, (), "", ())
+_REQUIRES_CHAIN: Final[Decision] = (ReasonCode.POLICY_REQUIRES_CHAIN, (), "", ())
 
 RouteSteps = Generator[Wait | None, bool | None, RouteAnswer]
 """Yields None to give the loop back, or a tokenization to wait for; returns the answer.
@@ -115,10 +103,23 @@ class LookupRoute:
         parts: Its collaborators.
     """
 
-    __slots__ = ("_parts", "fail_opens")
+    __slots__ = (
+        "_matcher",
+        "_monotonic_ns",
+        "_now_ns",
+        "_observer",
+        "_parts",
+        "_plans",
+        "fail_opens",
+    )
 
     def __init__(self, parts: RouteParts) -> None:
         self._parts = parts
+        self._plans = LookupPlans(parts.policies)
+        self._matcher = parts.matcher
+        self._observer = parts.observer
+        self._monotonic_ns = parts.clock.monotonic_ns
+        self._now_ns = parts.clock.now_ns
         self.fail_opens: dict[FailOpen, int] = dict.fromkeys(FailOpen, 0)
         """Inputs that could not be used, by reason."""
 
@@ -135,8 +136,11 @@ class LookupRoute:
             deadline_ns: Monotonic time by which the caller wants the answer, or None.
             trace: Filled with the reasons when given.
         """
-        started_ns = self._parts.clock.monotonic_ns()
-        decision = self._decide_sent(request, started_ns, deadline_ns, trace)
+        started_ns = self._monotonic_ns()
+        plan = self._plans.of(request)
+        if plan.budget_ns is not None:
+            deadline_ns = _tighter(deadline_ns, started_ns + plan.budget_ns)
+        decision = self._decide_sent(plan, request, deadline_ns, trace)
         return None if decision is None else self._finish(request, decision, started_ns)
 
     def steps(
@@ -152,142 +156,133 @@ class LookupRoute:
             deadline_ns: Monotonic time by which the caller wants the answer, or None.
             trace: Filled with the reasons when given.
         """
-        started_ns = self._parts.clock.monotonic_ns()
-        decision = self._decide_sent(request, started_ns, deadline_ns, trace)
+        started_ns = self._monotonic_ns()
+        plan = self._plans.of(request)
+        if plan.budget_ns is not None:
+            deadline_ns = _tighter(deadline_ns, started_ns + plan.budget_ns)
+        decision = self._decide_sent(plan, request, deadline_ns, trace)
         if decision is None:
-            decision = yield from self._derive(request, started_ns, deadline_ns, trace)
+            chain_enabled = plan.policy.chain_enabled
+            if deadline_ns is None and will_tokenize(request, chain_enabled=chain_enabled):
+                deadline_ns = started_ns + self._parts.tokenize_timeout_ns
+            resolved = yield from self._parts.resolver.derive_steps(
+                request, deadline_ns, chain_enabled=chain_enabled
+            )
+            question = Question(plan, request, resolved, self._now_ns(), trace)
+            decision = self._answer(question, deadline_ns)
         return self._finish(request, decision, started_ns)
 
     def _finish(self, request: RouteRequest, decision: Decision, started_ns: int) -> RouteAnswer:
         reason_code, replicas, adapter_id, token_ids = decision
         latency_ns = 0
         if request.tenant_id != PROBE_TENANT_ID:
-            latency_ns = self._parts.clock.monotonic_ns() - started_ns
-        self._parts.observer.lookup_finished(
+            latency_ns = self._monotonic_ns() - started_ns
+        self._observer.lookup_finished(
             request.model_id, reason_code, latency_ns, hint_used=bool(replicas)
         )
         return RouteAnswer(reason_code, replicas, adapter_id, token_ids, latency_ns // NS_PER_US)
 
     def _decide_sent(
         self,
+        plan: LookupPlan,
         request: RouteRequest,
-        started_ns: int,
-        caller_deadline_ns: int | None,
+        deadline_ns: int | None,
         trace: RouteTrace | None,
     ) -> Decision | None:
         """Return the decision on what *request* carries, None where hashes must be derived."""
-        if request.tenant_id == PROBE_TENANT_ID:
-            return self._reserved(trace)
-        policy = self._parts.policies.resolved(request.tenant_id)
-        deadline_ns = self._deadline(request, policy, started_ns, caller_deadline_ns)
-        if trace is not None:
+        policy = plan.policy
+        if trace is not None and not plan.is_reserved:
             trace.policy = policy
-        if self._is_late(deadline_ns, trace):
-            return _TIMEOUT
-        if policy.require_chain and not has_valid_chain(request):
-            if trace is not None:
-                trace.add_gate(Gate.REQUIRE_CHAIN, ReasonCode.POLICY_REQUIRES_CHAIN)
-            return _REQUIRES_CHAIN
+        if plan.is_reserved or deadline_ns is not None or policy.require_chain:
+            refusal = self._refuse(plan, request, deadline_ns, trace)
+            if refusal is not None:
+                return refusal
         resolved = resolve_sent(request, chain_enabled=policy.chain_enabled)
         if resolved is None:
             return None
-        now_ns = self._parts.clock.now_ns()
-        return self._answer(pose(request, resolved, policy, now_ns, trace), deadline_ns)
+        question = Question(plan, request, resolved, self._now_ns(), trace)
+        return self._answer(question, deadline_ns)
 
-    def _derive(
+    def _refuse(
         self,
+        plan: LookupPlan,
         request: RouteRequest,
-        started_ns: int,
-        caller_deadline_ns: int | None,
+        deadline_ns: int | None,
         trace: RouteTrace | None,
-    ) -> Generator[Wait | None, bool | None, Decision]:
-        policy = self._parts.policies.resolved(request.tenant_id)
-        deadline_ns = self._deadline(request, policy, started_ns, caller_deadline_ns)
-        resolved = yield from self._parts.resolver.derive_steps(
-            request, deadline_ns, chain_enabled=policy.chain_enabled
-        )
-        now_ns = self._parts.clock.now_ns()
-        return self._answer(pose(request, resolved, policy, now_ns, trace), deadline_ns)
+    ) -> Decision | None:
+        """Return the answer to a lookup that is not looked into, else None."""
+        if plan.is_reserved:
+            if trace is not None:
+                trace.add_gate(Gate.RESERVED_TENANT, ReasonCode.NO_HINT)
+            return _NOTHING
+        if self._is_late(deadline_ns, trace):
+            return _TIMEOUT
+        if plan.policy.require_chain and not has_valid_chain(request):
+            if trace is not None:
+                trace.add_gate(Gate.REQUIRE_CHAIN, ReasonCode.POLICY_REQUIRES_CHAIN)
+            return _REQUIRES_CHAIN
+        return None
 
     def _answer(self, question: Question, deadline_ns: int | None) -> Decision:
-        request, resolved, policy, trace = (
-            question.request,
-            question.resolved,
-            question.policy,
-            question.trace,
-        )
+        plan, request, resolved, _, trace = question
         token_ids = resolved.token_ids
         if trace is not None:
             trace.resolved = resolved
         if resolved.timed_out or self._is_late(deadline_ns, trace):
-            return Decision(ReasonCode.TIMEOUT, token_ids=token_ids)
-        if self._is_unusable(resolved, policy, trace):
-            return Decision(ReasonCode.NO_HINT, token_ids=token_ids)
-        found = self._parts.matcher.find(question)
+            return ReasonCode.TIMEOUT, (), "", token_ids
+        if self._is_unusable(question):
+            return ReasonCode.NO_HINT, (), "", token_ids
+        found = self._matcher.find(question)
         if self._is_late(deadline_ns, trace):
-            return Decision(ReasonCode.TIMEOUT, token_ids=token_ids)
-        found = self._pass_gates(found, question)
-        if found.reason_code is ReasonCode.PREFIX_MATCH:
-            self._parts.matcher.credit(question, found.replicas)
-        return Decision(found.reason_code, found.replicas, request.adapter_id, token_ids)
+            return ReasonCode.TIMEOUT, (), "", token_ids
+        reason_code, replicas = self._pass_gates(question, found)
+        if plan.credits_use and reason_code is ReasonCode.PREFIX_MATCH:
+            self._matcher.credit(question, replicas)
+        return reason_code, replicas, request.adapter_id, token_ids
 
-    def _is_unusable(
-        self, resolved: ResolvedInput, policy: ResolvedPolicy, trace: RouteTrace | None
-    ) -> bool:
+    def _is_unusable(self, question: Question) -> bool:
         """Return whether there is nothing to ask the index."""
+        plan, _, resolved, _, trace = question
         gate = None
         if resolved.fail_open is not None:
             self.fail_opens[resolved.fail_open] += 1
             gate = Gate.INPUT
-        elif not policy.affinity_enabled and below_minimum_prefix(
-            policy, effective_tokens(resolved)
+        elif not plan.policy.affinity_enabled and below_minimum_prefix(
+            plan.policy, effective_tokens(resolved)
         ):
             gate = Gate.MINIMUM_PREFIX_TOKENS
         if gate is not None and trace is not None:
             trace.add_gate(gate, ReasonCode.NO_HINT)
         return gate is not None
 
-    def _pass_gates(self, found: Found, question: Question) -> Found:
-        policy, trace = question.policy, question.trace
-        tokens = effective_tokens(question.resolved) if policy.minimum_prefix_tokens > 0 else 0
-        for name, gate in GATES.get(found.reason_code, ()):
-            before = found
-            found = gate(found, policy, tokens)
+    def _pass_gates(self, question: Question, found: Found) -> Found:
+        """Return what the policy leaves of *found*, or the affinity pick where nothing is left."""
+        plan, _, resolved, _, trace = question
+        policy = plan.policy
+        reason_code, replicas = found
+        tokens = effective_tokens(resolved) if policy.minimum_prefix_tokens > 0 else 0
+        for gate in (plan.gates if trace is None else GATES).get(reason_code, ()):
+            before = len(replicas)
+            replicas = gate.keep(replicas, policy, tokens)
+            if not replicas:
+                reason_code = ReasonCode.NO_HINT
             if trace is not None:
-                trace.add_gate(name, found.reason_code, len(before.replicas), len(found.replicas))
-            if not found.replicas:
+                trace.add_gate(gate.name, reason_code, before, len(replicas))
+            if not replicas:
                 break
-        if found.reason_code is ReasonCode.NO_HINT and policy.affinity_enabled:
-            found = self._parts.matcher.pick_affinity(question)
+        if reason_code is ReasonCode.NO_HINT and policy.affinity_enabled:
+            reason_code, replicas = self._matcher.pick_affinity(question)
             if trace is not None:
-                trace.add_gate(Gate.AFFINITY, found.reason_code, 0, len(found.replicas))
-        return found
-
-    def _deadline(
-        self,
-        request: RouteRequest,
-        policy: ResolvedPolicy,
-        started_ns: int,
-        caller_deadline_ns: int | None,
-    ) -> int | None:
-        """Return the tighter of the two deadlines, or the safety net of a tokenization."""
-        deadline_ns = caller_deadline_ns
-        if policy.lookup_timeout_ms is not None:
-            budget_end_ns = started_ns + policy.lookup_timeout_ms * NS_PER_MS
-            deadline_ns = budget_end_ns if deadline_ns is None else min(deadline_ns, budget_end_ns)
-        if deadline_ns is None and will_tokenize(request, chain_enabled=policy.chain_enabled):
-            deadline_ns = started_ns + self._parts.tokenize_timeout_ns
-        return deadline_ns
+                trace.add_gate(Gate.AFFINITY, reason_code, 0, len(replicas))
+        return Found(reason_code, replicas)
 
     def _is_late(self, deadline_ns: int | None, trace: RouteTrace | None) -> bool:
-        if deadline_ns is None or self._parts.clock.monotonic_ns() < deadline_ns:
+        if deadline_ns is None or self._monotonic_ns() < deadline_ns:
             return False
         if trace is not None:
             trace.add_gate(Gate.DEADLINE, ReasonCode.TIMEOUT)
         return True
 
-    @staticmethod
-    def _reserved(trace: RouteTrace | None) -> Decision:
-        if trace is not None:
-            trace.add_gate(Gate.RESERVED_TENANT, ReasonCode.NO_HINT)
-        return Decision(ReasonCode.NO_HINT)
+
+def _tighter(deadline_ns: int | None, other_ns: int) -> int:
+    return other_ns if deadline_ns is None else min(deadline_ns, other_ns)
