@@ -73,7 +73,7 @@ _SERVER: Final[dict[MetricSpec, Callable[[ServerLink], float]]] = {
     catalog.LOSSES: lambda found: found.counters.losses,
     catalog.RESYNCS: lambda found: found.counters.resyncs,
     catalog.RENEWALS: lambda found: found.counters.renewals,
-    catalog.COALESCED: lambda found: sum(lane.outbox.coalesced_keys for lane in found.lanes()),
+    catalog.COALESCED: lambda found: found.coalesced_keys,
     catalog.OUTBOX_OVERFLOWS: lambda found: sum(lane.outbox.overflows for lane in found.lanes()),
 }
 

@@ -23,6 +23,7 @@ Rules of this file
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import grpc
@@ -142,6 +143,12 @@ class ServerLink:
         return self._evictions.acknowledged
 
     @property
+    def coalesced_keys(self) -> int:
+        """Changes that a later one made unnecessary before they were sent."""
+        gathered = sum(lane.outbox.coalesced_keys for lane in self._lanes.values())
+        return gathered + self._evictions.withdrawn
+
+    @property
     def pending_keys(self) -> int:
         """Keys with a change that is not sent, or not acknowledged if it is an eviction."""
         pending = sum(lane.outbox.pending_keys for lane in self._lanes.values())
@@ -238,7 +245,6 @@ class ServerLink:
             if self.is_up:
                 await self._take()
             if self._sending:
-                await self._order()
                 await self._deliver()
                 self.parts.changed()
             if not self.is_up:
@@ -318,23 +324,28 @@ class ServerLink:
 
     async def _deliver(self) -> None:
         """Send the round until it succeeds, or until the connection is lost."""
-        while self._sending and self.is_up:
-            try:
-                await self._send()
-            except DeliveryError as error:
-                self._note_failure(error)
-                if error.status in _LOST:
-                    self._lose()
-                    break
-                await asyncio.sleep(self._backoff.next_ns() / NS_PER_S)
-            except InvalidRequestError:
-                self.counters.refused += 1
-                self.parts.log.exception("delivery_refused", server=self.parts.target)
-                break
-            else:
-                self._note_success()
-                break
+        try:
+            await self._order()
+            while self.is_up and not await self._is_over():
+                continue
+        except InvalidRequestError:
+            self.counters.refused += 1
+            self.parts.log.exception("delivery_refused", server=self.parts.target)
         self._sending = []
+
+    async def _is_over(self) -> bool:
+        """Send the round; False, after a pause, if that has to be repeated."""
+        try:
+            await self._send()
+        except DeliveryError as error:
+            self._note_failure(error)
+            if error.status not in _LOST:
+                await asyncio.sleep(self._backoff.next_ns() / NS_PER_S)
+                return False
+            self._lose()
+        else:
+            self._note_success()
+        return True
 
     async def _send(self) -> None:
         await self._line.publish(wire.clears(self._sending))
@@ -344,9 +355,13 @@ class ServerLink:
 
     async def _order(self) -> None:
         """Begin the round's evictions; wait for those that its stores must not overtake."""
+        for replica in wire.cleared(self._sending):
+            self._evictions.withdraw_all(replica)
+        if self._evictions.size:
+            self._evictions.withdraw(wire.stored(self._sending))
         self._evictions.add(wire.evictions(self._sending))
-        if self._evictions.has_any(wire.stored_hashes(self._sending)):
-            await self._evictions.until_at_most(0)
+        if self._evictions.size:
+            await self._evictions.until_gone(set(chain(*wire.stored_hashes(self._sending))))
         await self._evictions.until_at_most(self.parts.delivery.evictions_max)
 
     def _eviction_failed(self, error: DeliveryError) -> None:

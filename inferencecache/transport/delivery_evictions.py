@@ -1,13 +1,18 @@
 """Send evictions, one call each, many at a time, while stores go their own way.
 
-A store may overtake an eviction of another key, not one of the same key: who sends stores asks
-:meth:`EvictionPool.has_any` first. Adapters do not matter for that, since an eviction in the base
-partition takes a key from all of them.
+Each call costs both sides far more than a block of an update does, so evictions wait here while a
+server is busy. What happens meanwhile decides about them:
+
+* a store of the same key in the same partition makes a waiting eviction needless;
+* a clear of the replica makes all of its waiting evictions needless;
+* a store must not overtake any other eviction of its key, whatever the partition, since an eviction
+  in the base partition takes a key from all of them. Those are sent next, and it waits for them.
 """
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import grpc
@@ -18,7 +23,7 @@ from inferencecache.settings.client import ClientSettings
 from inferencecache.settings.delivery import DeliverySettings
 from inferencecache.transport.client_channel import SERVICE_NAME
 from inferencecache.transport.client_codec import encode_removal
-from inferencecache.transport.client_values import DeliveryError, Removal
+from inferencecache.transport.client_values import DeliveryError, Removal, ReplicaRef
 from inferencecache.transport.delivery_backoff import Backoff
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
@@ -36,6 +41,7 @@ class EvictionPool:
 
     Attributes:
         acknowledged: Evictions acknowledged so far.
+        withdrawn: Evictions that became needless before they were sent.
         failed: Told of every attempt that failed; the eviction is repeated unless it is dropped.
         changed: Called after every acknowledgement.
     """
@@ -48,6 +54,7 @@ class EvictionPool:
         delivery: DeliverySettings,
     ) -> None:
         self.acknowledged = 0
+        self.withdrawn = 0
         self.failed: Callable[[DeliveryError], None] = _ignore
         self.changed: Callable[[], None] = _nothing
         self._target = target
@@ -57,7 +64,8 @@ class EvictionPool:
         self._call: grpc.aio.UnaryUnaryMultiCallable[bytes, pb.Ack] = channel.unary_unary(
             _METHOD, None, pb.Ack.FromString
         )
-        self._waiting: deque[tuple[bytes, bytes]] = deque()
+        # Ordered for its ends: the first is sent next, and one that must hurry becomes the first.
+        self._waiting: OrderedDict[Removal, bytes] = OrderedDict()
         self._keys: Counter[bytes] = Counter()
         self._workers: set[asyncio.Task[None]] = set()
         self._settled = asyncio.Event()
@@ -67,26 +75,50 @@ class EvictionPool:
         """Distinct keys whose eviction is not acknowledged."""
         return len(self._keys)
 
-    def has_any(self, keys: Iterable[Collection[bytes]]) -> bool:
-        """Tell whether one of *keys* is still to be evicted."""
-        return bool(self._keys) and any(key in self._keys for group in keys for key in group)
-
     def add(self, removals: Iterable[Removal]) -> None:
-        """Send *removals*, in any order among themselves."""
+        """Send *removals*, in any order among themselves.
+
+        Raises:
+            InvalidRequestError: One of them does not fit the wire; those before it are sent.
+        """
         for removal in removals:
-            key = removal.prefix_hash or b""
-            self._keys[key] += 1
-            self._waiting.append((key, encode_removal(removal).SerializeToString()))
+            if removal not in self._waiting:
+                self._waiting[removal] = encode_removal(removal).SerializeToString()
+                self._keys[_key(removal)] += 1
         while len(self._workers) < min(self._calls_max, len(self._waiting)):
             worker = asyncio.create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
 
+    def withdraw(self, removals: Iterable[Removal]) -> None:
+        """Forget those of *removals* that wait."""
+        for removal in removals:
+            if self._waiting.pop(removal, None) is not None:
+                self.withdrawn += 1
+                self._forget(_key(removal))
+
+    def withdraw_all(self, replica: ReplicaRef) -> None:
+        """Forget what waits for *replica*."""
+        self.withdraw([removal for removal in self._waiting if removal.replica == replica])
+
     async def until_at_most(self, keys_max: int) -> None:
         """Wait until no more than *keys_max* keys are under way."""
         while len(self._keys) > keys_max:
-            self._settled.clear()
-            await self._settled.wait()
+            await self._until_settled()
+
+    async def until_gone(self, keys: AbstractSet[bytes]) -> None:
+        """Send what waits for any of *keys* next, and wait until none of them is under way."""
+        awaited = self._keys.keys() & keys
+        if not awaited:
+            return
+        for removal in [removal for removal in self._waiting if _key(removal) in awaited]:
+            self._waiting.move_to_end(removal, last=False)
+        while not awaited.isdisjoint(self._keys):
+            await self._until_settled()
+
+    async def _until_settled(self) -> None:
+        self._settled.clear()
+        await self._settled.wait()
 
     def drop(self) -> None:
         """Forget everything that is under way; whether it arrives is open."""
@@ -100,22 +132,31 @@ class EvictionPool:
     async def _work(self) -> None:
         backoff = Backoff(self._delivery)
         while self._waiting:
-            key, message = self._waiting.popleft()
+            removal, message = self._waiting.popitem(last=False)
             if await self._is_acknowledged(message):
                 backoff.reset()
-                self._note_done(key)
+                self.acknowledged += 1
+                self._forget(_key(removal))
+                self.changed()
             else:
-                if key in self._keys:  # unless a failure has just led to ``drop``
-                    self._waiting.appendleft((key, message))
+                self._put_back(removal, message)
                 await asyncio.sleep(backoff.next_ns() / NS_PER_S)
 
-    def _note_done(self, key: bytes) -> None:
-        self.acknowledged += 1
+    def _put_back(self, removal: Removal, message: bytes) -> None:
+        """Let *removal* be the next, unless a failure has just led to :meth:`drop`."""
+        key = _key(removal)
+        if key not in self._keys:
+            return
+        if removal in self._waiting:  # the same once more, for a store in between
+            self._forget(key)
+        self._waiting[removal] = message
+        self._waiting.move_to_end(removal, last=False)
+
+    def _forget(self, key: bytes) -> None:
         self._keys[key] -= 1
         if not self._keys[key]:
             del self._keys[key]
         self._settled.set()
-        self.changed()
 
     async def _is_acknowledged(self, message: bytes) -> bool:
         try:
@@ -136,6 +177,10 @@ class EvictionPool:
                 target=self._target, status=status, detail=detail, unconfirmed=len(self._keys)
             )
         )
+
+
+def _key(removal: Removal) -> bytes:
+    return removal.prefix_hash or b""
 
 
 def _ignore(_error: DeliveryError) -> None:

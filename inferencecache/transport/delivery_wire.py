@@ -3,10 +3,16 @@
 from collections.abc import Iterable, Iterator
 
 from inferencecache.events import ChainEntry, Delivery
-from inferencecache.transport.client_values import CacheUpdate, HeldPrefix, Removal
+from inferencecache.transport.client_values import CacheUpdate, HeldPrefix, Removal, ReplicaRef
 from inferencecache.transport.delivery_lane import LaneParts, LaneRound
 
 Round = list[tuple[LaneParts, LaneRound]]
+
+
+def cleared(sending: Round) -> Iterator[ReplicaRef]:
+    """Yield the replicas that *sending* clears."""
+    for removal in clears(sending):
+        yield removal.replica
 
 
 def clears(sending: Round) -> Iterator[Removal]:
@@ -40,6 +46,15 @@ def updates(sending: Round, blocks_max: int) -> Iterator[CacheUpdate]:
             delivery = Delivery(has_clear=False, evictions=[], chains=chains)
             for group in delivery.updates(blocks_max):
                 yield _update(parts, adapter_id, group)
+
+
+def stored(sending: Round) -> Iterator[Removal]:
+    """Yield the eviction that would undo each store of *sending*."""
+    for parts, lane in sending:
+        if lane.delivery is not None:
+            for entry in lane.delivery.chains:
+                for block_hash in entry.block_hashes:
+                    yield Removal(parts.replica, block_hash, entry.adapter_id)
 
 
 def stored_hashes(sending: Round) -> Iterator[list[bytes]]:

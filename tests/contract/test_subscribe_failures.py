@@ -8,7 +8,8 @@ import grpc
 from engine_payloads import T16, batch, map_clear, map_remove, map_store
 from engine_sockets import engine_sockets
 from followed import LIMIT_S, QUICK, REPLICA, Lines, matched, producer_settings, source
-from scripted_cache_server import Context, ScriptedServer
+from noting_server import NotingServer
+from scripted_cache_server import Context
 from silent_proxy import SilentProxy
 
 from inferencecache.app.producer import Producer, running_producer
@@ -23,38 +24,6 @@ P2 = list(range(1, 33))
 B1 = batch(map_store([1], P1))
 B2 = batch(map_store([2], P2[16:], parent=1))
 KEY = chain(P1, 16)[0]
-
-
-class NotingServer(ScriptedServer):
-    """Notes what happens to keys, and can hold back the answers to evictions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.notes: list[tuple[str, bytes]] = []
-        self.evicting = asyncio.Event()
-        self.may_evict = asyncio.Event()
-        self.may_evict.set()
-        self.on_report = self.note_report
-
-    async def note_report(
-        self, updates: AsyncIterator[pb.CacheStateUpdate], _context: Context
-    ) -> pb.Ack:
-        """Note every stored key."""
-        async for update in updates:
-            self.notes += [("store", key) for p in update.prefixes for key in p.block_hashes]
-        return self.ack
-
-    async def publish(self, event: pb.CacheEvent, context: Context) -> pb.Ack:
-        """Note an eviction when it is answered."""
-        if self.event_status is not None:
-            await context.abort(self.event_status, "scripted")
-        if event.type == pb.CacheEvent.ALL_CLEARED:
-            self.notes.append(("clear", b""))
-            return self.ack
-        self.evicting.set()
-        await self.may_evict.wait()
-        self.notes.append(("evict", event.prefix_hash))
-        return self.ack
 
 
 async def until(producer: Producer, expected: int) -> None:
