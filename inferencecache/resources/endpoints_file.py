@@ -5,6 +5,7 @@ resource files and is watched, bounded and held like them, but it is a plain lis
 are made of is the same as in a worker set.
 """
 
+from ipaddress import IPv6Address
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
@@ -119,8 +120,15 @@ def endpoints_document(name: str, value: object) -> dict[str, object]:
     }
 
 
-def repeated_endpoint(endpoints: list[EndpointSpec]) -> Flaw | None:
-    """Return what is wrong if a name or an address stands there twice."""
+def endpoints_flaw(endpoints: list[EndpointSpec]) -> Flaw | None:
+    """Return what is wrong if an address is none, or if a name or an address stands there twice."""
+    for place, endpoint in enumerate(endpoints):
+        if endpoint.address.startswith("[") and not _is_ipv6(endpoint.address):
+            return Flaw(
+                field=f"spec.endpoints[{place}].address",
+                value=shown(endpoint.address),
+                allowed="an IPv6 address in brackets and a port, for example '[fd00::8]:8000'",
+            )
     for member in ("name", "address"):
         found = repeated(getattr(endpoint, member) for endpoint in endpoints)
         if found is not None:
@@ -130,6 +138,15 @@ def repeated_endpoint(endpoints: list[EndpointSpec]) -> Flaw | None:
                 allowed=f"each {member} once",
             )
     return None
+
+
+def _is_ipv6(address: str) -> bool:
+    """Tell whether what stands in brackets is an IPv6 address."""
+    try:
+        IPv6Address(address[1 : address.rindex("]")])
+    except ValueError:
+        return False
+    return True
 
 
 def endpoints_in(load: LoadState, file: str) -> list[EndpointSpec] | None:
@@ -144,7 +161,7 @@ def endpoints_in(load: LoadState, file: str) -> list[EndpointSpec] | None:
 
 
 def _check(spec: EndpointsFileSpec) -> Flaw | None:
-    return repeated_endpoint(spec.endpoints)
+    return endpoints_flaw(spec.endpoints)
 
 
 ENDPOINTS_FILE: Final = ResourceKind(

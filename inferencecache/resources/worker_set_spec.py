@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from inferencecache.resources.endpoints_file import FILE_PATTERN, Endpoints, repeated_endpoint
+from inferencecache.resources.endpoints_file import FILE_PATTERN, Endpoints, endpoints_flaw
 from inferencecache.resources.flaw import Flaw, shown
 from inferencecache.resources.models import (
     Conditions,
@@ -204,8 +204,8 @@ def check_models(spec: InferenceWorkerSetSpec) -> Flaw | None:
 
 
 def check_endpoints(spec: InferenceWorkerSetSpec) -> Flaw | None:
-    """Return what is wrong if an endpoint stands there twice."""
-    return repeated_endpoint(spec.endpoints or [])
+    """Return what is wrong with the endpoints, the first thing only."""
+    return endpoints_flaw(spec.endpoints or [])
 
 
 def check_sources(spec: InferenceWorkerSetSpec) -> Flaw | None:
