@@ -7,16 +7,21 @@ from math import ceil
 
 import grpc
 
+from inferencecache.app.picker_fleet import PickerFleet, PickerFleetParts
+from inferencecache.app.picker_plugins import no_plugins
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.picker.choice import Chooser
-from inferencecache.picker.decisions import DecisionListener, IgnoreDecisions, InFlight
-from inferencecache.picker.fixed_endpoints import FixedEndpoints, read_endpoints
+from inferencecache.picker.decisions import DecisionRecords, InFlight
+from inferencecache.picker.fleet import Fleet
+from inferencecache.picker.pipeline import Director
 from inferencecache.service.pick import PickParts, PickPlane
 from inferencecache.settings.address import ADDRESS_FORM, BindAddress
+from inferencecache.settings.fleet import FleetSettings
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
+from inferencecache.settings.picker_choice import PickerChoiceSettings, PickerSuppressionSettings
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
 from inferencecache.transport.free_memory import give_back
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard
@@ -27,7 +32,7 @@ from inferencecache.transport.picker_handler import (
     PickerHandlerParts,
     picker_rpc_handlers,
 )
-from inferencecache.transport.picker_metrics import PickerMetrics
+from inferencecache.transport.picker_metrics import PickerMetrics, PickerMetricsParts
 from inferencecache.transport.picker_pick import PickRunner
 from inferencecache.transport.picker_reader import BodyReader
 from inferencecache.transport.random_ids import random_id
@@ -56,8 +61,12 @@ class PickerParts:
         log: Where it logs.
         credentials: Of its own port; None serves plaintext.
         guard: Decides which tenants a caller may pick for.
-        make_chooser: None takes the endpoints of the settings.
-        listener: Told about first tokens and endings.
+        make_chooser: None chooses from the fleet.
+        choice: How destinations are chosen.
+        suppression: When one that fails is left alone.
+        fleet: What is believed of engines.
+        director: Takes Picks through the plugins.
+        loaded: Returns the fleet of the files; None where there are none.
     """
 
     settings: PickerSettings
@@ -70,7 +79,11 @@ class PickerParts:
     credentials: grpc.ServerCredentials | None = None
     guard: TenantGuard = field(default_factory=OpenGuard)
     make_chooser: MakeChooser | None = None
-    listener: DecisionListener = field(default_factory=IgnoreDecisions)
+    choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
+    suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
+    fleet: FleetSettings = field(default_factory=FleetSettings)
+    director: Director = field(default_factory=no_plugins)
+    loaded: Callable[[], Fleet] | None = None
 
 
 class Picker:
@@ -84,6 +97,8 @@ class Picker:
 
     Attributes:
         plane: Bodies and decisions.
+        fleet: What it picks from.
+        records: How the last Picks came about.
         metrics: What it counts.
         services: What the plane's port serves for it; empty when it has a port of its own.
     """
@@ -91,14 +106,33 @@ class Picker:
     def __init__(self, parts: PickerParts) -> None:
         self._settings = parts.settings
         self.plane = PickPlane(
-            PickParts(
-                settings=parts.settings,
+            PickParts(settings=parts.settings, clock=parts.clock, new_id=random_id)
+        )
+        self.fleet = PickerFleet(
+            PickerFleetParts(
+                endpoints=parts.settings.endpoints,
+                director=parts.director,
+                in_flight=self.plane.decisions.in_flight,
                 clock=parts.clock,
-                new_id=random_id,
-                listener=parts.listener,
+                log=parts.log,
+                choice=parts.choice,
+                suppression=parts.suppression,
+                fleet=parts.fleet,
+                loaded=parts.loaded,
             )
         )
-        self.metrics = PickerMetrics(self.plane, parts.metrics, parts.clock)
+        self.records = DecisionRecords(parts.choice.records_max)
+        self.metrics = PickerMetrics(
+            PickerMetricsParts(
+                plane=self.plane,
+                chooser=self.fleet.chooser,
+                suppression=self.fleet.suppression,
+                suppressions=self.fleet.suppressions,
+                limits=self.fleet.limits,
+                clock=parts.clock,
+                settings=parts.metrics,
+            )
+        )
         self._reader = BodyReader(parts.parse)
         handlers = {PICKER_SERVICE.full_name: self._handlers(parts)}
         self.services: Mapping[str, RpcHandlers] = {}
@@ -150,17 +184,19 @@ class Picker:
         """
         if self._port is not None:
             await self._port.stop(grace_s)
+        self.plane.stop()
         self._reader.close()
 
     def _handlers(self, parts: PickerParts) -> RpcHandlers:
-        in_flight = self.plane.decisions.in_flight
-        make_chooser = parts.make_chooser or (
-            lambda counts: FixedEndpoints(read_endpoints(parts.settings.endpoints), counts)
-        )
+        chooser: Chooser = self.fleet.chooser
+        if parts.make_chooser is not None:
+            chooser = parts.make_chooser(self.plane.decisions.in_flight)
         runner = PickRunner(
             plane=self.plane,
             reader=self._reader,
-            chooser=make_chooser(in_flight),
+            chooser=chooser,
+            may_lack_model=lambda: self.fleet.chooser.may_lack_model,
+            records=self.records,
             metrics=self.metrics,
             clock=parts.clock,
             log=parts.log,

@@ -14,6 +14,7 @@ from inferencecache.app.security import Security
 from inferencecache.app.upkeep import Upkeep
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.index import PrefixIndex
+from inferencecache.picker.fleet import Fleet
 from inferencecache.policy import PolicyStore
 from inferencecache.service import CachePlane, PlaneParts
 from inferencecache.service.picker_objects import PickerObjects
@@ -90,21 +91,7 @@ class Server:
         )
         self.metrics.watch_fail_opens(self.plane.fail_opens)
         self.picker_objects = PickerObjects(settings.fleet, clock)
-        self.resources = Resources(
-            ResourceParts(
-                settings=settings.resources,
-                consumers=(
-                    FilePolicies(self.plane, settings.policy),
-                    self._security,
-                    self.picker_objects,
-                ),
-                clock=clock,
-                log=self._log,
-            )
-        )
         self._control = Control(self.plane, settings, self._security, self._log)
-        for source in (self.resources.families, self._control.metrics.families):
-            self.metrics.add_source(source)
         self.metrics.set_grpc_tls(is_enabled=self._security.grpc_tls is not None)
         self._upkeep = Upkeep(
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
@@ -121,9 +108,32 @@ class Server:
                 log=self._log,
                 credentials=self._security.credentials(),
                 guard=guard,
+                choice=settings.picker_choice,
+                suppression=settings.picker_suppression,
+                fleet=settings.fleet,
+                loaded=self._loaded_fleet if settings.resources.directory else None,
             )
         )
-        self.metrics.add_source(self.picker.metrics.families)
+        self.picker_objects.qualifiers = self.picker.fleet.suppression
+        self.resources = Resources(
+            ResourceParts(
+                settings=settings.resources,
+                consumers=(
+                    FilePolicies(self.plane, settings.policy),
+                    self._security,
+                    self.picker_objects,
+                    self.picker.fleet,
+                ),
+                clock=clock,
+                log=self._log,
+            )
+        )
+        for source in (
+            self.resources.families,
+            self._control.metrics.families,
+            self.picker.metrics.families,
+        ):
+            self.metrics.add_source(source)
         self._grpc = GrpcListener(
             GrpcParts(
                 plane=self.plane,
@@ -241,6 +251,9 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.metrics.set_up(is_up=False)
+
+    def _loaded_fleet(self) -> Fleet:
+        return self.picker_objects.fleet
 
     def _view(self) -> PublicView:
         return PublicView(

@@ -1,15 +1,33 @@
-"""Choose among endpoints that were written down: the one with the fewest requests in flight."""
+"""Endpoints that are written down in a setting: a small fleet without any files."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
 
+from inferencecache.clock import NS_PER_MS
 from inferencecache.errors import ConfigError
-from inferencecache.picker.choice import Choice, LocalDestination, Outcome, Question, Refusal
-from inferencecache.picker.decisions import InFlight
-from inferencecache.picker.request import Api
+from inferencecache.picker.fleet import (
+    Endpoint,
+    EngineKind,
+    Fleet,
+    ModelRow,
+    ObjectName,
+    Pool,
+    PriorsForEngine,
+    RankBy,
+    Tier,
+    WorkerSet,
+)
 from inferencecache.settings.address import BindAddress
+from inferencecache.settings.fleet import FleetSettings
 
-ENDPOINTS_FORM = "MODEL=HOST:PORT or MODEL=HOST:PORT/TARGET-MODEL, separated by commas"
+ENDPOINTS_FORM: Final = "MODEL=HOST:PORT or MODEL=HOST:PORT/TARGET-MODEL, separated by commas"
+
+FIXED_TIER: Final = "fixed"
+"""The tier of these endpoints, which comes before all others."""
+
+_NAMESPACE: Final = "picker-endpoints"
+_PERCENT: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +57,59 @@ def read_endpoints(text: str) -> list[FixedEndpoint]:
     return [_read_endpoint(item) for item in text.split(",") if item.strip()]
 
 
+def with_fixed(fleet: Fleet, endpoints: Iterable[FixedEndpoint], settings: FleetSettings) -> Fleet:
+    """Return *fleet* with *endpoints* as its first tier, for Picks that name no pool.
+
+    Args:
+        fleet: What there is besides.
+        endpoints: One worker set for each pair of names.
+        settings: What is believed of their engines.
+    """
+    addresses: dict[tuple[str, str], dict[str, None]] = {}
+    for fixed in endpoints:
+        names = (fixed.model, fixed.target_model)
+        addresses.setdefault(names, {})[fixed.endpoint] = None
+    if not addresses:
+        return fleet
+    tier = Tier(
+        name=FIXED_TIER,
+        rank_by=RankBy.ESTIMATED_TTFT,
+        profile="",
+        members=tuple(
+            _worker_set(number, *names, tuple(found), settings)
+            for number, (names, found) in enumerate(addresses.items())
+        ),
+        saturation_max=settings.saturation_percent_max / _PERCENT,
+    )
+    everything: Pool = fleet.everything
+    return replace(fleet, everything=replace(everything, tiers=(tier, *everything.tiers)))
+
+
+def _worker_set(
+    number: int,
+    model: str,
+    target_model: str,
+    addresses: tuple[str, ...],
+    settings: FleetSettings,
+) -> WorkerSet:
+    return WorkerSet(
+        key=ObjectName(namespace=_NAMESPACE, name=str(number)),
+        models=(ModelRow(name=target_model, aliases=() if model == target_model else (model,)),),
+        endpoints=tuple(Endpoint(name=address, address=address) for address in addresses),
+        engine=EngineKind.VLLM,
+        block_size_tokens=None,
+        hash_scheme="",
+        index_tenant="",
+        tokenizer="",
+        chat_template="",
+        priors=PriorsForEngine(
+            prefill_tokens_per_s=settings.prefill_tokens_per_s,
+            base_ttft_ms=settings.base_ttft_ns / NS_PER_MS,
+            concurrency_max=settings.concurrency_max,
+        ),
+    )
+
+
 def _read_endpoint(item: str) -> FixedEndpoint:
     model, _, rest = item.strip().partition("=")
     endpoint, slash, target_model = rest.partition("/")
@@ -53,49 +124,3 @@ def _read_endpoint(item: str) -> FixedEndpoint:
 
 def _form_error(item: str) -> ConfigError:
     return ConfigError(field="picker-endpoints", value=item, allowed=ENDPOINTS_FORM)
-
-
-class FixedEndpoints:
-    """A chooser that knows its endpoints from the start; all of them count as ready.
-
-    Of those with equally few requests in flight it takes the one that was chosen longest ago.
-
-    Args:
-        endpoints: All there are.
-        in_flight: What each of them has to do.
-    """
-
-    def __init__(self, endpoints: Iterable[FixedEndpoint], in_flight: InFlight) -> None:
-        self._by_model = _by_model(endpoints)
-        self._in_flight = in_flight
-        self._last_choice: dict[str, int] = {}
-        self._choices = 0
-
-    async def choose(self, question: Question) -> Choice | Refusal:
-        """Return the least busy endpoint of the model that *question* asks for."""
-        if question.pool is not None:
-            return Refusal(outcome=Outcome.NO_WORKERS, reason="pool=unknown")
-        eligible = self._by_model.get(question.request.model)
-        if not eligible:
-            return Refusal(outcome=Outcome.NO_WORKERS, reason="model=unknown")
-        chosen = min(eligible, key=self._load)
-        self._choices += 1
-        self._last_choice[chosen.endpoint] = self._choices
-        is_unknown = question.request.api is Api.UNKNOWN
-        return Choice(
-            destination=LocalDestination(endpoint=chosen.endpoint),
-            target_model=chosen.target_model,
-            reason="rank=in_flight;prefix=none" + (";degraded=shape" if is_unknown else ""),
-            is_degraded=is_unknown,
-        )
-
-    def _load(self, endpoint: FixedEndpoint) -> tuple[int, int, str]:
-        name = endpoint.endpoint
-        return self._in_flight.of(name), self._last_choice.get(name, 0), name
-
-
-def _by_model(endpoints: Iterable[FixedEndpoint]) -> Mapping[str, list[FixedEndpoint]]:
-    by_model: dict[str, list[FixedEndpoint]] = {}
-    for endpoint in endpoints:
-        by_model.setdefault(endpoint.model, []).append(endpoint)
-    return by_model

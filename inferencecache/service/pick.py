@@ -6,7 +6,7 @@ not: :meth:`PickPlane.begin` uses the stream_id up, then others read and choose,
 :meth:`PickPlane.drop` ends it. Every begin is followed by exactly one of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from inferencecache.clock import Clock
 from inferencecache.errors import InvalidRequestError
@@ -21,12 +21,10 @@ from inferencecache.picker.choice import (
 from inferencecache.picker.decisions import (
     AbortReport,
     DecisionFacts,
-    DecisionListener,
     DecisionTable,
     Ending,
     FinalTokenReport,
     FirstTokenReport,
-    IgnoreDecisions,
 )
 from inferencecache.picker.faults import UnknownIdError
 from inferencecache.picker.request import rewritten
@@ -44,6 +42,7 @@ class PickAnswer:
         destination: Where to send the request, if anywhere.
         response_id: Its name from now on; 0 without a destination.
         body_total_bytes: What PullBody will send; 0 without a destination.
+        tier: Where in its pool the destination was found; empty without one.
     """
 
     outcome: Outcome
@@ -52,6 +51,7 @@ class PickAnswer:
     destination: LocalDestination | ProviderDestination | None = None
     response_id: int = 0
     body_total_bytes: int = 0
+    tier: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +62,11 @@ class PickParts:
         settings: Limits.
         clock: Monotonic time.
         new_id: Draws 64 random bits.
-        listener: Told about first tokens and endings.
     """
 
     settings: PickerSettings
     clock: Clock
     new_id: NewId
-    listener: DecisionListener = field(default_factory=IgnoreDecisions)
 
 
 class PickPlane:
@@ -85,9 +83,7 @@ class PickPlane:
     def __init__(self, parts: PickParts) -> None:
         self._clock = parts.clock
         self.bodies = BodyStore(parts.settings, parts.new_id)
-        self.decisions = DecisionTable(
-            parts.settings, self.bodies, parts.new_id, listener=parts.listener
-        )
+        self.decisions = DecisionTable(parts.settings, self.bodies, parts.new_id)
 
     def open_upload(self, declared_bytes: int | None) -> Body:
         """Begin an upload; see :meth:`BodyStore.open`."""
@@ -126,7 +122,7 @@ class PickPlane:
         now_ns = self._clock.monotonic_ns()
         body.content = rewritten(body.content, question.request, choice.target_model)
         facts = DecisionFacts(
-            destination=choice.destination.name,
+            destination=choice.name,
             requested_model=question.request.model,
             target_model=choice.target_model,
             tenant=question.tenant,
@@ -142,6 +138,7 @@ class PickPlane:
             destination=choice.destination,
             response_id=decision.response_id,
             body_total_bytes=facts.total_bytes,
+            tier=choice.tier,
         )
 
     def refuse(
@@ -176,6 +173,10 @@ class PickPlane:
         now_ns = self._clock.monotonic_ns()
         self.bodies.expire(now_ns)
         self.decisions.expire(now_ns)
+
+    def stop(self) -> None:
+        """End every decision, for a server that ends."""
+        self.decisions.stop()
 
     def drain(self) -> None:
         """Take no new bodies; those that are there may still be picked and pulled."""

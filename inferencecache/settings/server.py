@@ -12,6 +12,10 @@ from inferencecache.settings.logs import LogSettings
 from inferencecache.settings.lookup import LookupSettings
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
+from inferencecache.settings.picker_choice import (
+    PickerChoiceSettings,
+    PickerSuppressionSettings,
+)
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.process import ProcessSettings
 from inferencecache.settings.ranking import RankingSettings
@@ -32,6 +36,8 @@ class ServerSettings:
     tls: TlsSettings = field(default_factory=TlsSettings)
     picker: PickerSettings = field(default_factory=PickerSettings)
     picker_parse: PickerParseSettings = field(default_factory=PickerParseSettings)
+    picker_choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
+    picker_suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     control: ControlSettings = field(default_factory=ControlSettings)

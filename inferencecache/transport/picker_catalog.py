@@ -34,8 +34,8 @@ PUSHES: Final = MetricSpec(
 PICKS: Final = MetricSpec(
     name="inferencecache_picker_pick_total",
     kind=MetricKind.COUNTER,
-    labels=("outcome", "qos"),
-    help="Pick answers by outcome.",
+    labels=("outcome", "tier", "qos"),
+    help="Pick answers by outcome; the tier is empty without a destination.",
 )
 PICK_LATENCY: Final = MetricSpec(
     name="inferencecache_picker_pick_seconds",
@@ -62,6 +62,29 @@ EXPIRED: Final = MetricSpec(
     help="Bodies and decisions whose time was over, by how far they had come.",
 )
 
+SUPPRESSED: Final = MetricSpec(
+    name="inferencecache_picker_suppressed",
+    kind=MetricKind.GAUGE,
+    labels=("candidate",),
+    help="Unix time, in seconds, from which a suppressed destination may be tried again.",
+)
+SUPPRESSIONS: Final = MetricSpec(
+    name="inferencecache_picker_suppressions_total",
+    kind=MetricKind.COUNTER,
+    labels=("reason",),
+    help="Suppressions that began, by what went wrong.",
+)
+LIMITED: Final = MetricSpec(
+    name="inferencecache_picker_limited_inflight",
+    kind=MetricKind.GAUGE,
+    help="Tenants and limits with requests in flight.",
+)
+SKEWED_PICKS: Final = MetricSpec(
+    name="inferencecache_picker_pool_version_skew_total",
+    kind=MetricKind.COUNTER,
+    help="Picks whose caller had seen another version of its pool.",
+)
+
 PICKER_CATALOG: Final = (
     BODIES,
     BUFFERED_BYTES,
@@ -73,5 +96,9 @@ PICKER_CATALOG: Final = (
     ABORTS,
     UNKNOWN_REPORTS,
     EXPIRED,
+    SUPPRESSED,
+    SUPPRESSIONS,
+    LIMITED,
+    SKEWED_PICKS,
 )
 """All of them, in the order of the reference page."""

@@ -1,15 +1,19 @@
 """What the picker counts."""
 
-from inferencecache.clock import Clock
+from dataclasses import dataclass
+
+from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import InvalidRequestError
 from inferencecache.picker.bodies import BodyState
 from inferencecache.picker.choice import Outcome, QosClass
+from inferencecache.picker.choosing import FleetChooser, Limits, Suppression
 from inferencecache.picker.faults import BudgetError, DrainingError, IdleUploadError, LengthError
 from inferencecache.service.pick import PickPlane
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.transport import picker_catalog as catalog
-from inferencecache.transport.metric_cells import Counts, Durations, Family
-from inferencecache.transport.metric_labels import BoundedLabels
+from inferencecache.transport.metric_cells import Counts, Durations, Family, LabelValues
+from inferencecache.transport.metric_labels import OTHER, BoundedLabels
+from inferencecache.transport.picker_suppression import ReportedSuppressions
 
 _PUSH_FAILURES = {
     LengthError: "length",
@@ -20,18 +24,41 @@ _PUSH_FAILURES = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PickerMetricsParts:
+    """What is read at each scrape.
+
+    Attributes:
+        plane: Bodies and decisions.
+        chooser: What it has met.
+        suppression: Who is left alone.
+        suppressions: How often that began.
+        limits: What tenants have asked for.
+        clock: The time of day.
+        settings: Bounds of the page.
+    """
+
+    plane: PickPlane
+    chooser: FleetChooser
+    suppression: Suppression
+    suppressions: ReportedSuppressions
+    limits: Limits
+    clock: Clock
+    settings: MetricsSettings
+
+
 class PickerMetrics:
     """Counts calls, and reads the gauges at each scrape.
 
     Args:
-        plane: Read at each scrape.
-        settings: How many destinations have a label of their own, and how long.
-        clock: Tells how long a destination has been idle.
+        parts: What is read.
     """
 
-    def __init__(self, plane: PickPlane, settings: MetricsSettings, clock: Clock) -> None:
-        self._plane = plane
-        self._labels = BoundedLabels(settings, lambda _: True, clock)
+    def __init__(self, parts: PickerMetricsParts) -> None:
+        self._parts = parts
+        self._plane = parts.plane
+        self._labels = BoundedLabels(parts.settings, lambda _: True, parts.clock)
+        self._tiers = BoundedLabels(parts.settings, lambda _: True, parts.clock)
         self._pushes = Counts()
         self._picks = Counts()
         self._latency = Durations(catalog.PICK_LATENCY.buckets_seconds)
@@ -42,9 +69,9 @@ class PickerMetrics:
         """Count an upload that ended; *result* is ``ok`` or see :func:`push_result`."""
         self._pushes.add((result,))
 
-    def picked(self, outcome: Outcome, qos: QosClass, duration_ns: int) -> None:
+    def picked(self, outcome: Outcome, tier: str, qos: QosClass, duration_ns: int) -> None:
         """Count an answer."""
-        self._picks.add((outcome.value, qos.value))
+        self._picks.add((outcome.value, self._tiers.label_of(tier), qos.value))
         self._latency.observe(duration_ns)
 
     def aborted(self, reason: str) -> None:
@@ -73,7 +100,22 @@ class PickerMetrics:
             Family(catalog.ABORTS, self._aborts.rows()),
             Family(catalog.UNKNOWN_REPORTS, self._unknown.rows()),
             Family(catalog.EXPIRED, self._expired()),
+            Family(catalog.SUPPRESSED, self._suppressed()),
+            Family(catalog.SUPPRESSIONS, self._parts.suppressions.rows()),
+            Family(catalog.LIMITED, {(): len(self._parts.limits)}),
+            Family(catalog.SKEWED_PICKS, {(): self._parts.chooser.skewed_picks}),
         ]
+
+    def _suppressed(self) -> dict[LabelValues, float]:
+        """Return when each suppression ends; beyond the bound the last end of all others."""
+        clock = self._parts.clock
+        now_ns = clock.now_ns()
+        ends: dict[LabelValues, float] = {}
+        for subject, left_ns in self._parts.suppression.remaining_ns(clock.monotonic_ns()).items():
+            name = str(subject) if len(ends) < self._parts.settings.labels_max else OTHER
+            end_s = (now_ns + left_ns) / NS_PER_S
+            ends[name,] = max(end_s, ends.get((name,), 0.0))
+        return ends
 
     def _expired(self) -> dict[tuple[str, ...], float]:
         bodies, decisions = self._plane.bodies, self._plane.decisions

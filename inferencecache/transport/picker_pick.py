@@ -1,11 +1,13 @@
 """One Pick: use the id up, read the body, choose, answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from inferencecache.clock import Clock
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.bodies import Body
-from inferencecache.picker.choice import Choice, Chooser, Outcome, Question
+from inferencecache.picker.choice import Choice, Chooser, Outcome, Question, Refusal
+from inferencecache.picker.decisions import DecisionRecord, DecisionRecords
 from inferencecache.picker.request import BadBodyError
 from inferencecache.service.pick import PickAnswer, PickPlane
 from inferencecache.transport.picker_convert import pool_name, qos_class, shortened
@@ -22,6 +24,8 @@ class PickRunner:
         plane: Bodies and decisions.
         reader: Parses bodies.
         chooser: Chooses destinations.
+        may_lack_model: Whether a model could stand in where a body names none.
+        records: Keeps how Picks came about.
         metrics: Counts answers.
         clock: Measures them.
         log: Told about each answer at DEBUG.
@@ -30,6 +34,8 @@ class PickRunner:
     plane: PickPlane
     reader: BodyReader
     chooser: Chooser
+    may_lack_model: Callable[[], bool]
+    records: DecisionRecords
     metrics: PickerMetrics
     clock: Clock
     log: EventLog
@@ -45,26 +51,22 @@ class PickRunner:
         started_ns = self.clock.monotonic_ns()
         body = self.plane.begin(request.body_stream_id)
         try:
-            answer = await self._decide(body, request)
+            answer, chosen = await self._decide(body, request)
         except BaseException:
             self.plane.drop(body)
             raise
         duration_ns = self.clock.monotonic_ns() - started_ns
-        self.metrics.picked(answer.outcome, qos_class(request), duration_ns)
-        self.log.debug(
-            "pick",
-            client_request_id=shortened(request.client_request_id),
-            outcome=answer.outcome.value,
-            reason=answer.reason,
-            duration_ns=duration_ns,
-        )
+        self.metrics.picked(answer.outcome, answer.tier, qos_class(request), duration_ns)
+        self._record(request, answer, chosen, duration_ns)
         return answer
 
-    async def _decide(self, body: Body, request: pb.PickRequest) -> PickAnswer:
+    async def _decide(
+        self, body: Body, request: pb.PickRequest
+    ) -> tuple[PickAnswer, Choice | Refusal | None]:
         try:
-            parsed = await self.reader.read(body.content)
+            parsed = await self.reader.read(body.content, may_lack_model=self.may_lack_model())
         except BadBodyError as error:
-            return self.plane.refuse(body, Outcome.BAD_REQUEST, error.reason)
+            return self.plane.refuse(body, Outcome.BAD_REQUEST, error.reason), None
         question = Question(
             request=parsed,
             content=body.content,
@@ -73,7 +75,43 @@ class PickRunner:
             pool=pool_name(request),
             client_request_id=shortened(request.client_request_id),
         )
-        choice = await self.chooser.choose(question)
-        if isinstance(choice, Choice):
-            return self.plane.settle(body, question, choice)
-        return self.plane.refuse(body, choice.outcome, choice.reason, parsed.model)
+        chosen = await self.chooser.choose(question)
+        if isinstance(chosen, Choice):
+            return self.plane.settle(body, question, chosen), chosen
+        answer = self.plane.refuse(body, chosen.outcome, chosen.reason, parsed.model)
+        return answer, chosen
+
+    def _record(
+        self,
+        request: pb.PickRequest,
+        answer: PickAnswer,
+        chosen: Choice | Refusal | None,
+        duration_ns: int,
+    ) -> None:
+        """Log the answer, and keep how it came about."""
+        request_id = shortened(request.client_request_id)
+        self.log.debug(
+            "pick",
+            client_request_id=request_id,
+            outcome=answer.outcome.value,
+            reason=answer.reason,
+            duration_ns=duration_ns,
+        )
+        if not self.records.is_kept:
+            return
+        choice = chosen if isinstance(chosen, Choice) else None
+        self.records.add(
+            DecisionRecord(
+                request_id=request_id,
+                at_ns=self.clock.now_ns(),
+                duration_ns=duration_ns,
+                tenant=shortened(request.tenant),
+                qos=qos_class(request).value,
+                outcome=answer.outcome.value,
+                reason=answer.reason,
+                requested_model=shortened(answer.requested_model),
+                target_model="" if choice is None else choice.target_model,
+                destination="" if choice is None else choice.name,
+                explanation=None if chosen is None else chosen.explanation,
+            )
+        )

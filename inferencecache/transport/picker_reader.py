@@ -9,6 +9,7 @@ import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from functools import partial
 from multiprocessing import get_context, parent_process
 from threading import Thread
 from typing import Final
@@ -33,8 +34,12 @@ class BodyReader:
         self._turn = asyncio.Semaphore(settings.processes_max)
         self._processes: ProcessPoolExecutor | None = None
 
-    async def read(self, content: Rope) -> InferenceRequest:
+    async def read(self, content: Rope, *, may_lack_model: bool = False) -> InferenceRequest:
         """Return what *content* says.
+
+        Args:
+            content: A body.
+            may_lack_model: Whether it may name no model.
 
         Raises:
             BadBodyError: It is no inference request.
@@ -42,9 +47,11 @@ class BodyReader:
         """
         if content.length <= self._settings.inline_bytes_max:
             with suppress(LaboriousBodyError):
-                return parse_body(content.join(), self._settings, _KEYS_QUICK)
+                return parse_body(
+                    content.join(), self._settings, _KEYS_QUICK, may_lack_model=may_lack_model
+                )
         async with self._turn:
-            return await self._read_elsewhere(content.join())
+            return await self._read_elsewhere(content.join(), may_lack_model=may_lack_model)
 
     def close(self) -> None:
         """End the processes."""
@@ -52,7 +59,7 @@ class BodyReader:
             self._processes.shutdown(wait=False, cancel_futures=True)
             self._processes = None
 
-    async def _read_elsewhere(self, data: bytes) -> InferenceRequest:
+    async def _read_elsewhere(self, data: bytes, *, may_lack_model: bool) -> InferenceRequest:
         if self._processes is None:
             self._processes = ProcessPoolExecutor(
                 self._settings.processes_max,
@@ -60,8 +67,9 @@ class BodyReader:
                 initializer=_serve_parent,
             )
         loop = asyncio.get_running_loop()
+        parse = partial(parse_body, data, self._settings, may_lack_model=may_lack_model)
         try:
-            return await loop.run_in_executor(self._processes, parse_body, data, self._settings)
+            return await loop.run_in_executor(self._processes, parse)
         except BrokenProcessPool:
             self.close()
             raise

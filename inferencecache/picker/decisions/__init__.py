@@ -3,19 +3,20 @@
 from inferencecache.picker.decisions.decision import Decision, DecisionFacts, Ending
 from inferencecache.picker.decisions.following import DecisionFollower
 from inferencecache.picker.decisions.in_flight import InFlight
+from inferencecache.picker.decisions.records import DecisionRecord, DecisionRecords
 from inferencecache.picker.decisions.reports import AbortReport, FinalTokenReport, FirstTokenReport
-from inferencecache.picker.decisions.table import DecisionListener, DecisionTable, IgnoreDecisions
+from inferencecache.picker.decisions.table import DecisionTable
 
 __all__ = [
     "AbortReport",
     "Decision",
     "DecisionFacts",
     "DecisionFollower",
-    "DecisionListener",
+    "DecisionRecord",
+    "DecisionRecords",
     "DecisionTable",
     "Ending",
     "FinalTokenReport",
     "FirstTokenReport",
-    "IgnoreDecisions",
     "InFlight",
 ]

@@ -6,7 +6,6 @@ change nothing; a decision whose body is being pulled does not expire.
 """
 
 from collections import OrderedDict
-from typing import Protocol
 
 from inferencecache.picker.bodies import Body, BodyState, BodyStore, NewId
 from inferencecache.picker.bodies.deadlines import Deadlines
@@ -19,38 +18,6 @@ from inferencecache.picker.faults import UnknownIdError
 from inferencecache.settings.picker import PickerSettings
 
 
-class DecisionListener(Protocol):
-    """Told how decisions go on; each is told exactly one ending."""
-
-    def first_token(self, decision: Decision, report: FirstTokenReport) -> None:
-        """Learn from the first report of a first token."""
-        ...
-
-    def ended(
-        self, decision: Decision, ending: Ending, report: FinalTokenReport | AbortReport | None
-    ) -> None:
-        """Learn that nothing more will come.
-
-        Args:
-            decision: Which one.
-            ending: How it ended.
-            report: What the caller said at the end; None where nobody did.
-        """
-        ...
-
-
-class IgnoreDecisions:
-    """A listener that learns nothing."""
-
-    def first_token(self, decision: Decision, report: FirstTokenReport) -> None:
-        """Take no note."""
-
-    def ended(
-        self, decision: Decision, ending: Ending, report: FinalTokenReport | AbortReport | None
-    ) -> None:
-        """Take no note."""
-
-
 class DecisionTable:
     """Keeps decisions by response_id.
 
@@ -58,7 +25,6 @@ class DecisionTable:
         settings: How many, and for how long.
         bodies: Where their bodies are kept.
         new_id: Draws ids.
-        listener: Told about first tokens and endings.
 
     Attributes:
         in_flight: Requests in flight by destination.
@@ -70,12 +36,10 @@ class DecisionTable:
         settings: PickerSettings,
         bodies: BodyStore,
         new_id: NewId,
-        listener: DecisionListener | None = None,
     ) -> None:
         self._settings = settings
         self._bodies = bodies
         self._new_id = new_id
-        self._listener = listener or IgnoreDecisions()
         self._decisions: OrderedDict[int, Decision] = OrderedDict()
         self._followers: dict[int, DecisionFollower] = {}
         self._deadlines = Deadlines()
@@ -138,7 +102,6 @@ class DecisionTable:
         decision.has_first_token = True
         if decision.ending is None:
             self._deadlines.set(response_id, now_ns + self._settings.decision_ttl_ns)
-        self._listener.first_token(decision, report)
         follower = self._followers.get(response_id)
         if follower is not None:
             follower.first_token(report)
@@ -208,7 +171,6 @@ class DecisionTable:
             return False
         decision.ending = ending
         self.in_flight.end(decision.facts.destination)
-        self._listener.ended(decision, ending, report)
         follower = self._followers.pop(decision.response_id, None)
         if follower is not None:
             follower.ended(ending, report)

@@ -1,0 +1,124 @@
+"""What the picker picks from: the fleet in force, whoever chooses from it, and its reloads."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+
+from inferencecache.clock import Clock
+from inferencecache.picker.choosing import (
+    ChooserParts,
+    FleetChooser,
+    FleetIndex,
+    InForce,
+    LeastInFlight,
+    Limits,
+    PolicyGate,
+    Rewriting,
+    Suppression,
+    fleet_index,
+    fleet_index_slices,
+)
+from inferencecache.picker.decisions import InFlight
+from inferencecache.picker.fixed_endpoints import read_endpoints, with_fixed
+from inferencecache.picker.fleet import EMPTY_FLEET, Fleet, Member
+from inferencecache.picker.pipeline import Director
+from inferencecache.resources import LoadState
+from inferencecache.settings.fleet import FleetSettings
+from inferencecache.settings.picker_choice import PickerChoiceSettings, PickerSuppressionSettings
+from inferencecache.transport.picker_suppression import ReportedSuppressions
+from inferencecache.transport.random_ids import random_jitter, random_share
+from inferencecache.transport.structured_log import EventLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PickerFleetParts:
+    """What a fleet is kept with.
+
+    Attributes:
+        endpoints: Fixed destinations, as their setting has them.
+        director: Takes Picks through the plugins.
+        in_flight: What each destination has to do.
+        clock: Monotonic time.
+        log: Told of what changes.
+        choice: How destinations are chosen.
+        suppression: When one that fails is left alone.
+        fleet: What is believed of engines.
+        loaded: Returns the fleet of the files; None where there are none.
+    """
+
+    endpoints: str
+    director: Director
+    in_flight: InFlight
+    clock: Clock
+    log: EventLog
+    choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
+    suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
+    fleet: FleetSettings = field(default_factory=FleetSettings)
+    loaded: Callable[[], Fleet] | None = None
+
+
+class PickerFleet:
+    """Keeps one fleet in force, and replaces it whole.
+
+    Args:
+        parts: Its collaborators.
+
+    Raises:
+        ConfigError: The fixed endpoints have another form.
+
+    Attributes:
+        chooser: Chooses from what is in force.
+        suppression: Who is left alone.
+        limits: What tenants have asked for.
+        suppressions: What was told of it.
+        is_valid: Whether there was, once, a fleet to go by: with somebody in it, or without an
+            error in its files.
+    """
+
+    def __init__(self, parts: PickerFleetParts) -> None:
+        self._parts = parts
+        self._fixed = read_endpoints(parts.endpoints)
+        self._ranker = LeastInFlight(parts.in_flight)
+        self.suppressions = ReportedSuppressions(parts.log)
+        self.suppression = Suppression(parts.suppression, random_jitter, self.suppressions)
+        self.limits = Limits(parts.choice.limited_tenants_max)
+        index = fleet_index(with_fixed(EMPTY_FLEET, self._fixed, parts.fleet))
+        self.chooser = FleetChooser(
+            ChooserParts(
+                settings=parts.choice,
+                clock=parts.clock,
+                in_flight=parts.in_flight,
+                ranker=self._ranker,
+                suppression=self.suppression,
+                gate=PolicyGate(self.limits),
+            ),
+            self._in_force(index),
+        )
+        self.suppression.adopt(_members(index.fleet))
+        self.is_valid = parts.loaded is None
+
+    def apply_slices(self, load: LoadState) -> Generator[None, None, None]:
+        """Put the fleet that was made of *load* into force, in the last slice."""
+        loaded = EMPTY_FLEET if self._parts.loaded is None else self._parts.loaded()
+        fleet = with_fixed(loaded, self._fixed, self._parts.fleet)
+        index = yield from fleet_index_slices(fleet)
+        self.install(index)
+        self.is_valid = self.is_valid or not load.errors or bool(_members(fleet))
+
+    def install(self, index: FleetIndex) -> None:
+        """Let the next Pick go by *index*; those that have begun go on with what they have."""
+        self.chooser.in_force = self._in_force(index)
+        self.suppression.adopt(_members(index.fleet))
+        self._ranker.retain(index.names)
+
+    def _in_force(self, index: FleetIndex) -> InForce:
+        return InForce(
+            index=index,
+            rewriting=Rewriting(index.fleet.rewrites, random_share),
+            director=self._parts.director,
+        )
+
+
+def _members(fleet: Fleet) -> list[Member]:
+    """Return every member of *fleet*."""
+    pools = (fleet.everything, *fleet.pools.values())
+    return [member for pool in pools for tier in pool.tiers for member in tier.members]

@@ -1,0 +1,280 @@
+"""Fleets for tests, and a chooser that works on one."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from inferencecache.app.picker_plugins import no_plugins
+from inferencecache.clock import NS_PER_S, ManualClock
+from inferencecache.picker.bodies import Rope
+from inferencecache.picker.choice import Choice, PoolName, QosClass, Question, Refusal
+from inferencecache.picker.choosing import (
+    ChooserParts,
+    FailureKind,
+    FleetChooser,
+    InForce,
+    LeastInFlight,
+    Limits,
+    PolicyGate,
+    Rewriting,
+    Subject,
+    Suppression,
+    fleet_index,
+)
+from inferencecache.picker.decisions import InFlight
+from inferencecache.picker.fleet import (
+    ContextOverflow,
+    Endpoint,
+    EndpointRole,
+    EngineKind,
+    Fleet,
+    Member,
+    ModelRewrite,
+    ModelRow,
+    ObjectName,
+    PickerPolicy,
+    Pool,
+    PriorsForEngine,
+    Provider,
+    RankBy,
+    Tier,
+    WorkerSet,
+)
+from inferencecache.picker.pipeline import Director
+from inferencecache.picker.request import Api, InferenceRequest
+from inferencecache.settings.picker_choice import PickerChoiceSettings, PickerSuppressionSettings
+
+NAMESPACE = "default"
+
+
+def name_of(name: str, namespace: str = NAMESPACE) -> ObjectName:
+    """Return the name of an object."""
+    return ObjectName(namespace=namespace, name=name)
+
+
+def row(name: str, *aliases: str, window: int | None = None, adapter_of: str = "") -> ModelRow:
+    """Return a model of a member."""
+    return ModelRow(name=name, aliases=aliases, context_window=window, adapter_of=adapter_of)
+
+
+def worker_set(
+    name: str,
+    *rows: ModelRow,
+    addresses: Iterable[str] = (),
+    concurrency: int = 100,
+    weights: dict[str, float] | None = None,
+    roles: dict[str, EndpointRole] | None = None,
+    generation: str = "1",
+) -> WorkerSet:
+    """Return a worker set, of one worker that is called after it if none are given."""
+    return WorkerSet(
+        key=name_of(name),
+        models=rows,
+        endpoints=tuple(
+            Endpoint(
+                name=address,
+                address=address,
+                weight=(weights or {}).get(address, 1.0),
+                role=(roles or {}).get(address, EndpointRole.BOTH),
+            )
+            for address in tuple(addresses) or (f"{name}:1",)
+        ),
+        engine=EngineKind.VLLM,
+        block_size_tokens=None,
+        hash_scheme="",
+        index_tenant="",
+        tokenizer="",
+        chat_template="",
+        priors=PriorsForEngine(
+            prefill_tokens_per_s=8_000.0, base_ttft_ms=50.0, concurrency_max=concurrency
+        ),
+        generation=generation,
+    )
+
+
+def provider(
+    name: str, *rows: ModelRow, backend: str = "", path: str = "", generation: str = "1"
+) -> Provider:
+    """Return a provider, whose backend is called as it is if no other is given."""
+    return Provider(
+        key=name_of(name),
+        backend=name_of(backend or name),
+        models=rows,
+        path=path,
+        generation=generation,
+    )
+
+
+def tier(name: str, *members: Member, saturation: float = 1.0, profile: str | None = None) -> Tier:
+    """Return a tier; with a profile, even an empty one, it is ranked by that."""
+    return Tier(
+        name=name,
+        rank_by=RankBy.ESTIMATED_TTFT if profile is None else RankBy.PROFILE,
+        profile=profile or "",
+        members=members,
+        saturation_max=saturation,
+    )
+
+
+def pool(
+    name: str,
+    *tiers: Tier,
+    default_model: str = "",
+    overflow: ContextOverflow = ContextOverflow.LARGEST,
+    version: str = "",
+) -> Pool:
+    """Return a pool."""
+    return Pool(
+        key=name_of(name),
+        tiers=tiers,
+        default_model=default_model,
+        context_overflow=overflow,
+        resource_version=version,
+    )
+
+
+def fleet(
+    *tiers: Tier,
+    pools: Iterable[Pool] = (),
+    policies: Iterable[PickerPolicy] = (),
+    rewrites: Iterable[ModelRewrite] = (),
+    overflow: ContextOverflow = ContextOverflow.LARGEST,
+    default_model: str = "",
+) -> Fleet:
+    """Return a fleet whose *tiers* are for Picks without a pool."""
+    return Fleet(
+        everything=pool("", *tiers, overflow=overflow, default_model=default_model),
+        pools={each.key: each for each in pools},
+        policies=tuple(policies),
+        rewrites=tuple(rewrites),
+    )
+
+
+def question(
+    model: str = "m",
+    *,
+    tenant: str = "",
+    qos: QosClass = QosClass.INTERACTIVE,
+    pool_name: str | None = None,
+    namespace: str = "",
+    version: str = "",
+    api: Api = Api.CHAT_COMPLETIONS,
+    prompt_tokens: int | None = None,
+    prompt_bytes: int | None = None,
+    output_tokens: int | None = None,
+) -> Question:
+    """Return what a Pick asks."""
+    return Question(
+        request=InferenceRequest(
+            api=api,
+            model=model,
+            model_names=(model,) if model else (),
+            model_spans=(),
+            prompt_tokens=prompt_tokens,
+            prompt_bytes=prompt_bytes,
+            output_tokens_max=output_tokens,
+        ),
+        content=Rope(),
+        tenant=tenant,
+        qos=qos,
+        pool=None
+        if pool_name is None
+        else PoolName(namespace=namespace, name=pool_name, resource_version=version),
+    )
+
+
+@dataclass
+class ToldSuppressions:
+    """Keeps what it is told."""
+
+    edges: list[tuple[str, str]] = field(default_factory=list)
+
+    def suppressed(self, subject: Subject, kind: FailureKind, duration_ns: int) -> None:
+        """Keep who is left alone."""
+        assert duration_ns > 0
+        self.edges.append((str(subject), kind.value))
+
+    def restored(self, subject: Subject, why: str) -> None:
+        """Keep who is as good as new."""
+        self.edges.append((str(subject), why))
+
+
+class ChooserRig:
+    """A chooser on a fleet, with a clock that stands still and draws that are given.
+
+    Args:
+        in_force: The fleet at first.
+        director: Takes requests through plugins; None has none.
+        settings: How destinations are chosen.
+    """
+
+    def __init__(
+        self,
+        in_force: Fleet,
+        director: Director | None = None,
+        settings: PickerChoiceSettings | None = None,
+    ) -> None:
+        self.clock = ManualClock(1_000 * NS_PER_S)
+        self.in_flight = InFlight()
+        self.told = ToldSuppressions()
+        self.jitter = 0.0
+        self.draw = 0.0
+        self.suppression = Suppression(PickerSuppressionSettings(), lambda: self.jitter, self.told)
+        self.settings = settings or PickerChoiceSettings()
+        self.limits = Limits(self.settings.limited_tenants_max)
+        self.director = director or no_plugins()
+        self.ranker = LeastInFlight(self.in_flight)
+        self.chooser = FleetChooser(
+            ChooserParts(
+                settings=self.settings,
+                clock=self.clock,
+                in_flight=self.in_flight,
+                ranker=self.ranker,
+                suppression=self.suppression,
+                gate=PolicyGate(self.limits),
+            ),
+            self._in_force(in_force),
+        )
+        self.install(in_force)
+
+    def install(self, in_force: Fleet) -> None:
+        """Put another fleet into force."""
+        self.chooser.in_force = self._in_force(in_force)
+        pools = (in_force.everything, *in_force.pools.values())
+        self.suppression.adopt(
+            member for each in pools for part in each.tiers for member in part.members
+        )
+
+    def choose(self, asked: Question) -> Choice | Refusal:
+        """Return the answer, at once."""
+        return asyncio.run(self.chooser.choose(asked))
+
+    def chosen(self, asked: Question | None = None) -> Choice:
+        """Return the choice; a refusal fails the test."""
+        answer = self.choose(asked or question())
+        assert isinstance(answer, Choice), answer
+        return answer
+
+    def refused(self, asked: Question | None = None) -> Refusal:
+        """Return the refusal; a choice fails the test."""
+        answer = self.choose(asked or question())
+        assert isinstance(answer, Refusal), answer
+        return answer
+
+    def begun(self, asked: Question | None = None) -> Choice:
+        """Choose, and count the request as in flight."""
+        choice = self.chosen(asked)
+        self.in_flight.begin(choice.name)
+        return choice
+
+    def _in_force(self, in_force: Fleet) -> InForce:
+        return InForce(
+            index=fleet_index(in_force),
+            rewriting=Rewriting(in_force.rewrites, lambda: self.draw),
+            director=self.director,
+        )
+
+
+def tokens_of(reason: str) -> dict[str, str]:
+    """Return the pairs of a reason."""
+    return dict(pair.split("=", 1) for pair in reason.split(";"))
