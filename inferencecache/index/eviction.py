@@ -5,7 +5,7 @@ scans: the oldest hold of a tenant, the stalest run of a tenant and the tenant w
 are each the head of an order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from inferencecache.index.counters import EvictionReason, IndexCounters
 from inferencecache.index.removal import reclaim_hold
@@ -43,31 +43,35 @@ class Evictor:
         self._slice_blocks = slice_blocks
         self._revision = rules.revision
 
-    def limit_slices(self, tenant_id: str) -> Iterator[None]:
+    def limit_slices(self, tenant_id: str, budget: int) -> Iterator[None]:
         """Make a tenant keep its quota, then all tenants the cap, yielding between slices.
+
+        Args:
+            tenant_id: Who was reported for.
+            budget: Blocks to handle before the first yield: what the slice so far has left.
 
         Complexity: O(entries removed + log stamps), amortised; O(runs) once when a quota is new.
         """
-        yield from self._quota_slices(tenant_id)
-        yield from self._cap_slices()
+        budget = yield from self._quota_slices(tenant_id, budget)
+        yield from self._cap_slices(budget)
 
-    def _quota_slices(self, tenant_id: str) -> Iterator[None]:
+    def _quota_slices(self, tenant_id: str, budget: int) -> Generator[None, None, int]:
         """Remove a tenant's stalest keys until it keeps its quota, those nobody holds first."""
-        budget = self._slice_blocks
         while (tenant := self._ledger.tenants.get(tenant_id)) is not None:
             quota = None if tenant.is_reserved else self._rules.quota(tenant_id)
             if quota is None:
                 tenant.ages.unfollow_runs()
-                return
+                break
             if not tenant.ages.follows_runs:
                 yield from tenant.ages.follow_runs_slices(self._slice_blocks)
             elif tenant.keys <= quota:
-                return
+                break
+            elif budget <= 0:
+                yield
+                budget = self._slice_blocks
             else:
                 budget -= reclaim_hold(tenant) or self._drop_stalest(tenant, quota)
-                if budget <= 0:
-                    yield
-                    budget = self._slice_blocks
+        return budget
 
     def _drop_stalest(self, tenant: TenantState, quota: int) -> int:
         run = tenant.ages.stalest_run()
@@ -77,7 +81,7 @@ class Evictor:
         self._counters.count_quota(tenant.tenant_id, removed)
         return removed + HOLD_WORK
 
-    def _cap_slices(self) -> Iterator[None]:
+    def _cap_slices(self, budget: int) -> Iterator[None]:
         """Remove the oldest entries of all tenants until the cap holds."""
         ledger = self._ledger
         if not self._entries_max or ledger.entries <= self._entries_max:
@@ -85,12 +89,12 @@ class Evictor:
         if self._revision != self._rules.revision:
             self._revision = self._rules.revision
             ledger.hint_used()
-        budget = self._slice_blocks
         while ledger.entries > self._entries_max:
-            budget -= self._take_oldest(min(ledger.entries - self._entries_max, budget))
             if budget <= 0:
                 yield
                 budget = self._slice_blocks
+            else:
+                budget -= self._take_oldest(min(ledger.entries - self._entries_max, budget))
 
     def _take_oldest(self, excess: int) -> int:
         hold = self._ledger.stalest_hold(self._rules.algorithm) or self._oldest_used()

@@ -53,7 +53,7 @@ class Ingest:
             return
         for stretch in self._storable(update):
             self._write(update, stretch, seen_ns)
-        deque(self._finish_slices(update, seen_ns), maxlen=0)
+        deque(self._finish_slices(update, seen_ns, self._settings.slice_blocks), maxlen=0)
 
     def report_slices(self, update: StateUpdate, now_ns: int) -> Iterator[None]:
         """Apply one update, yielding between bounded slices; quota and cap hold at the end.
@@ -73,7 +73,7 @@ class Ingest:
                     return
                 self._write(update, part, seen_ns)
                 budget -= len(part.hashes) + HOLD_WORK
-        yield from self._finish_slices(update, seen_ns)
+        yield from self._finish_slices(update, seen_ns, budget)
 
     def clamp(self, timestamp_ns: int, now_ns: int) -> int:
         """Return a stamp that is never in the future; 0 means now.
@@ -127,10 +127,10 @@ class Ingest:
             self._counters.drops[reason] += blocks
         return []
 
-    def _finish_slices(self, update: StateUpdate, seen_ns: int) -> Iterator[None]:
+    def _finish_slices(self, update: StateUpdate, seen_ns: int, budget: int) -> Iterator[None]:
         if update.stats is not None:
             self._store_stats(update, update.stats, seen_ns)
-        return self._evictor.limit_slices(update.tenant_id)
+        return self._evictor.limit_slices(update.tenant_id, budget)
 
     def _write(self, update: StateUpdate, stretch: Stretch, seen_ns: int) -> None:
         """Resolve names anew for each slice: what stood here before may be gone since."""

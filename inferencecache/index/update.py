@@ -16,7 +16,7 @@ from inferencecache.index.token_counts import TokenCounts, compact, cumulative
 from inferencecache.types import COLDEST_TIER, INT32_MAX, CacheTier, StatsReport
 
 _PACKED_BLOCKS_MAX: Final = 2_048
-"""Longest stretch packed at once; packing gives no way."""
+"""Longest stretch packed at once, and longest made of single prefixes; neither gives way."""
 
 
 class DropReason(StrEnum):
@@ -126,14 +126,14 @@ class StateUpdate:
             tier: Wire tier; 0 means T1, negative means colder than any other.
             adapter_id: Its adapter, empty for the update's.
 
-        Complexity: O(1).
+        Complexity: O(1); now and then O(a bounded number of prefixes).
         """
         self.entries += 1
         if not prefix_hash or token_count < 0:
             self._drop(DropReason.NEGATIVE_COUNT if prefix_hash else DropReason.EMPTY_HASH)
             return
         kind = (tier, adapter_id)
-        if kind != self._kind:
+        if kind != self._kind or len(self._hashes) == _PACKED_BLOCKS_MAX:
             self._close()
             self._kind = kind
         self._hashes.append(prefix_hash)
@@ -175,6 +175,8 @@ class StateUpdate:
     ) -> None:
         """Add a chain of blocks, and the whole prefix under its own hash if it has one.
 
+        A chain of one block is that block's prefix, and is stored with those beside it.
+
         Args:
             block_hashes: The blocks in order.
             block_token_counts: Tokens of each block; stored cumulatively.
@@ -185,6 +187,9 @@ class StateUpdate:
 
         Complexity: O(blocks).
         """
+        if len(block_hashes) == len(block_token_counts) == 1 and not prefix_hash:
+            self.add_prefix(block_hashes[0], block_token_counts[0], tier, adapter_id)
+            return
         self.entries += 1
         packed = _packed(block_hashes)
         reason = _chain_fault(block_hashes, block_token_counts, packed)
@@ -202,7 +207,7 @@ class StateUpdate:
     def close(self) -> None:
         """Finish the stretch that is being added to; nothing more is added afterwards.
 
-        Complexity: O(prefixes of that stretch).
+        Complexity: O(prefixes of that stretch), which are bounded.
         """
         self._close()
 

@@ -1,0 +1,103 @@
+"""What one slice does is bounded in holds as well as in blocks.
+
+A message may be a million chains of two blocks. Handling a hold costs more than its blocks then, and
+a slice that only counted blocks would hold up lookups for as long as a thousand holds take.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from index_driver import DriverRules, IndexDriver
+
+from inferencecache.index import EventType, StateUpdate
+
+SLICE_BLOCKS = 90
+CHAINS = [[b"%04d" % number, b"+%03d" % number] for number in range(60)]
+HOLDS_MAX = 5
+"""Holds in a slice, each as much work as 16 blocks besides its own 2; by blocks alone it were 45."""
+
+
+def many_chains(tokens: int = 16) -> StateUpdate:
+    """Return one report of many short chains, which no run can have together."""
+    update = StateUpdate(tenant_id="t", model_id="m", replica_id="r", hash_scheme="vllm")
+    for chain in CHAINS:
+        update.add_chain(chain, [tokens] * len(chain))
+    return update
+
+
+def changes(driver: IndexDriver, slices: Iterator[None]) -> list[int]:
+    """Return how many holds each slice added or took."""
+    seen = [driver.index.prefixes // 2]
+    for _ in slices:
+        seen.append(driver.index.prefixes // 2)
+    seen.append(driver.index.prefixes // 2)
+    driver.index.check_invariants()
+    return [abs(after - before) for before, after in zip(seen, seen[1:], strict=False)]
+
+
+@pytest.fixture
+def driver(make_driver: Callable[..., IndexDriver]) -> IndexDriver:
+    """Give an index with small slices."""
+    return make_driver(slice_blocks=SLICE_BLOCKS)
+
+
+def test_report(driver: IndexDriver) -> None:
+    """New holds come a few at a time."""
+    taken = changes(driver, driver.index.report_slices(many_chains(), 10))
+
+    assert sum(taken) == len(CHAINS)
+    assert max(taken) == HOLDS_MAX
+
+
+def test_report_at_the_cap(make_driver: Callable[..., IndexDriver]) -> None:
+    """What gives way goes a few holds at a time, after all that is new has come."""
+    driver = make_driver(slice_blocks=SLICE_BLOCKS, entries_max=2)
+    taken = changes(driver, driver.index.report_slices(many_chains(), 10))
+
+    assert driver.index.entries == 2
+    assert sum(taken) == 2 * len(CHAINS) - 1
+    assert max(taken) == HOLDS_MAX
+
+
+def test_quota(driver: IndexDriver, rules: DriverRules) -> None:
+    """Likewise for a tenant's own limit."""
+    driver.index.report(many_chains(), 10)
+    rules.quotas["t"] = 2
+    update = StateUpdate(tenant_id="t", model_id="m", replica_id="r", hash_scheme="vllm")
+    taken = changes(driver, driver.index.report_slices(update, 10))
+
+    assert driver.index.prefixes == 2
+    assert max(taken) == HOLDS_MAX
+
+
+def test_expiry(driver: IndexDriver, rules: DriverRules) -> None:
+    """What has expired goes a few holds at a time."""
+    driver.index.report(many_chains(), 10)
+    taken = changes(driver, driver.index.sweep_slices(10 + rules.ttl))
+
+    assert sum(taken) == len(CHAINS)
+    assert max(taken) == HOLDS_MAX
+
+
+def test_clear(driver: IndexDriver) -> None:
+    """What a cleared replica held is reclaimed a few holds at a time, the first ones at once."""
+    driver.index.report(many_chains(), 10)
+    driver.event(EventType.ALL_CLEARED, "r", 11)
+    assert len(CHAINS) - driver.index.prefixes // 2 == HOLDS_MAX
+
+    taken = changes(driver, driver.index.reclaim_slices())
+    assert sum(taken) == len(CHAINS) - HOLDS_MAX
+    assert max(taken) == HOLDS_MAX
+
+
+def test_chains_of_one_block_are_stored_together(driver: IndexDriver) -> None:
+    """They say what single prefixes say, and make one run, not one each."""
+    update = StateUpdate(tenant_id="t", model_id="m", replica_id="r", hash_scheme="vllm")
+    for number, (block, _) in enumerate(CHAINS, start=1):
+        update.add_chain([block], [16 * number])
+    driver.index.report(update, 10)
+    driver.index.check_invariants()
+
+    assert driver.depths([block for block, _ in CHAINS], 11) == {"r": len(CHAINS)}
+    assert len(update.stretches) == 1
+    assert (update.entries, driver.index.entries) == (len(CHAINS), len(CHAINS))
