@@ -1,10 +1,11 @@
 """What one slice does is bounded in holds as well as in blocks.
 
-A message may be a million chains of two blocks. Handling a hold costs more than its blocks then, and
-a slice that only counted blocks would hold up lookups for as long as a thousand holds take.
+A message may be a million chains of two blocks. Handling a hold costs more than its blocks then,
+and a slice that only counted blocks would hold up lookups for as long as a thousand holds take.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import pytest
 from index_driver import DriverRules, IndexDriver
@@ -14,7 +15,7 @@ from inferencecache.index import EventType, StateUpdate
 SLICE_BLOCKS = 90
 CHAINS = [[b"%04d" % number, b"+%03d" % number] for number in range(60)]
 HOLDS_MAX = 5
-"""Holds in a slice, each as much work as 16 blocks besides its own 2; by blocks alone it were 45."""
+"""Holds in a slice, each as much work as 16 blocks besides its own 2; by blocks alone, 45."""
 
 
 def many_chains(tokens: int = 16) -> StateUpdate:
@@ -28,11 +29,10 @@ def many_chains(tokens: int = 16) -> StateUpdate:
 def changes(driver: IndexDriver, slices: Iterator[None]) -> list[int]:
     """Return how many holds each slice added or took."""
     seen = [driver.index.prefixes // 2]
-    for _ in slices:
-        seen.append(driver.index.prefixes // 2)
-    seen.append(driver.index.prefixes // 2)
+    seen += [driver.index.prefixes // 2 for _ in slices]
+    seen += [driver.index.prefixes // 2]
     driver.index.check_invariants()
-    return [abs(after - before) for before, after in zip(seen, seen[1:], strict=False)]
+    return [abs(after - before) for before, after in pairwise(seen)]
 
 
 @pytest.fixture
