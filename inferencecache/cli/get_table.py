@@ -93,27 +93,15 @@ def _age(created: object, now: datetime) -> str:
 
 
 def human_duration(seconds: int) -> str:
-    """Return a duration the way ``kubectl`` does: the longer, the coarser.
+    """Return a duration in its largest unit that fits, rounded down.
 
-    >>> human_duration(95), human_duration(7 * 86_400), human_duration(2 * 3_600 + 60)
-    ('95s', '7d', '2h1m')
+    >>> human_duration(59), human_duration(7 * 86_400 + 3_600), human_duration(2 * 3_600 + 60)
+    ('59s', '7d', '2h')
     """
-    if seconds < 0:
-        return "0s"
-    for limit, unit, name, part, part_name in _FORMS:
-        if seconds < limit:
-            rest = seconds % unit // part if part else 0
-            return f"{seconds // unit}{name}" + (f"{rest}{part_name}" if rest else "")
-    return f"{seconds // _YEAR}y"
+    for unit, name in _UNITS:
+        if seconds >= unit:
+            return f"{seconds // unit}{name}"
+    return "0s"
 
 
-_FORMS: Final = (
-    (2 * _MINUTE, 1, "s", 0, ""),
-    (10 * _MINUTE, _MINUTE, "m", 1, "s"),
-    (3 * _HOUR, _MINUTE, "m", 0, ""),
-    (8 * _HOUR, _HOUR, "h", _MINUTE, "m"),
-    (2 * _DAY, _HOUR, "h", 0, ""),
-    (8 * _DAY, _DAY, "d", _HOUR, "h"),
-    (2 * _YEAR, _DAY, "d", 0, ""),
-    (8 * _YEAR, _YEAR, "y", _DAY, "d"),
-)
+_UNITS: Final = ((_YEAR, "y"), (_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m"), (1, "s"))
