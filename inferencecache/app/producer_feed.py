@@ -67,11 +67,11 @@ class EngineFeed:
             self._change(self.router.replica_of(rank), [])
 
     def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
-        """Take in a batch."""
-        if is_live:
+        """Take in a batch, or a slice of one."""
+        if is_live and not batch.is_rest:
             mapper = self.router.mapper_of(rank)
             mapper.note_skew(batch, self._parts.clock.now_ns())
-        for event in batch.events:
+        for event in batch.events[batch.begun_events :]:
             self.events[type(event)] += 1
         self._change(*self.router.apply(batch, self._parts.clock.monotonic_ns(), rank))
 

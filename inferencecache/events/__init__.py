@@ -5,6 +5,7 @@ The way of a message: ``frames`` takes it apart, ``sequence`` puts it in order, 
 server holds them until they are delivered. ``engine_metrics`` reads the engine's load.
 """
 
+from inferencecache.events.batch_slices import batch_slices
 from inferencecache.events.decode import decode_batch
 from inferencecache.events.frames import Frame, live_frame, replay_frame, replay_request
 from inferencecache.events.mapper import EventMapper
@@ -54,6 +55,7 @@ __all__ = [
     "SequenceTracker",
     "StoreRun",
     "SyncState",
+    "batch_slices",
     "decode_batch",
     "live_frame",
     "replay_frame",

@@ -75,10 +75,9 @@ class EventMapper:
             now_ns: Monotonic or Unix time, only compared with earlier calls.
             source_rank: Rank of the socket the batch came from.
         """
-        self.counters.batches += 1
         for cause, times in batch.faults.items():
             self.counters.fault(cause, times)
-        if batch.rank is not None and batch.rank != source_rank:
+        if batch.rank is not None and batch.rank != source_rank and not batch.is_rest:
             self.counters.rank_mismatches += 1
         rank = source_rank if batch.rank is None else batch.rank
         changes = Changes()

@@ -31,7 +31,6 @@ class MapperCounters:
     """Totals since the start.
 
     Attributes:
-        batches: Batches applied.
         stored_blocks: Blocks announced by stores that were placed.
         removed_blocks: Copies taken away by removals.
         cleared: Clears, by the engine or after a restart.
@@ -52,7 +51,6 @@ class MapperCounters:
         clock_skews: Live batches whose time is far from ours.
     """
 
-    batches: int = 0
     stored_blocks: int = 0
     removed_blocks: int = 0
     cleared: int = 0

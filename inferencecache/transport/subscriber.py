@@ -11,7 +11,8 @@ Rules of this file
 * News of the connection are looked at before messages, since they decide what a message means.
 * Work comes in slices of a few milliseconds, after which others get the loop; a socket is thus
   never left alone for long, however much there is to read. One command may bring thousands of
-  batches, so commands wait in a queue, and nothing is read while one waits.
+  batches and one batch tens of thousands of blocks, so both wait in queues, and nothing is read
+  while something waits.
 * Nothing from outside ends the loop. What cannot be read is counted; an unexpected exception costs
   one message and is logged.
 """
@@ -34,6 +35,7 @@ from inferencecache.events import (
     RequestReplay,
     Reset,
     SequenceTracker,
+    batch_slices,
     decode_batch,
     live_frame,
     replay_frame,
@@ -43,6 +45,7 @@ from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.zmq_socket import LiveSocket, ReadySocket, SocketLimits, open_replay
 
 _SLICE_NS: Final = 5 * NS_PER_MS
+_SLICE_BLOCKS: Final = 1_024
 _IDLE_WAIT_NS: Final = NS_PER_S
 _SIZE_MARGIN: Final = 4
 
@@ -154,12 +157,18 @@ class Subscriber:
         self._replay: ReadySocket | None = None
         self._ticket = 0
         self._commands: deque[Command] = deque()
+        self._slices: deque[EventBatch] = deque()
+        self._is_live = False
         self._was_synced = False
 
     @property
     def is_synced(self) -> bool:
         """Whether everything published so far, as far as it can be known, has been taken in."""
-        return self.tracker.is_synced and not self._commands
+        return self.tracker.is_synced and not self._has_queued
+
+    @property
+    def _has_queued(self) -> bool:
+        return bool(self._slices or self._commands)
 
     async def run(self) -> None:
         """Follow the publisher for ever; ends by being cancelled."""
@@ -191,7 +200,7 @@ class Subscriber:
         has_more |= self._read_replay(self.parts.clock.monotonic_ns() + _SLICE_NS)
         self._queue(self.tracker.tick(self.parts.clock.monotonic_ns()))
         self._note_sync()
-        return has_more or bool(self._commands)
+        return has_more or self._has_queued
 
     def _note_sync(self) -> None:
         if self.is_synced != self._was_synced:
@@ -274,8 +283,11 @@ class Subscriber:
 
     def _carry_out(self, until_ns: int) -> bool:
         """Carry out what is queued; return whether the time was over before or after that."""
-        while self._commands:
-            self._run(self._commands.popleft())
+        while self._has_queued:
+            if self._slices:
+                self._hand_on(self._slices.popleft())
+            else:
+                self._run(self._commands.popleft())
             if self.parts.clock.monotonic_ns() >= until_ns:
                 break
         self.parts.changed()
@@ -299,9 +311,15 @@ class Subscriber:
         self.counters.bytes += len(command.payload)
         try:
             batch = decode_batch(command.payload, self.parts.decode)
-            self._sink.apply(self.parts.rank, batch, is_live=command.is_live)
         except MalformedEventError as error:
             self.counters.count_malformed(error.reason)
+            return
+        self._is_live = command.is_live
+        self._slices.extend(batch_slices(batch, _SLICE_BLOCKS))
+
+    def _hand_on(self, batch: EventBatch) -> None:
+        try:
+            self._sink.apply(self.parts.rank, batch, is_live=self._is_live)
         except Exception:
             # The subscriber's boundary: counted, logged, never fatal.
             self.counters.failures += 1
