@@ -1,7 +1,9 @@
-"""Any interleaving of calls, resets, aborts and clock jumps, against plain records."""
+"""Any interleaving of calls, resets, aborts, reloads and clock jumps, against plain records."""
 
+from dataclasses import replace
 from random import Random
 
+from fleets import ChooserRig, fleet, name_of, provider, row, tier, worker_set
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -17,15 +19,16 @@ from plain_picker import PlainBody, PlainPicker
 from inferencecache.clock import ManualClock
 from inferencecache.errors import InferenceCacheError
 from inferencecache.picker.bodies import Body
-from inferencecache.picker.choice import Choice, LocalDestination, Outcome, Question
+from inferencecache.picker.choice import Choice, Outcome, QosClass, Question
 from inferencecache.picker.decisions import (
     AbortReport,
-    Decision,
+    DecisionFollower,
     Ending,
     FinalTokenReport,
     FirstTokenReport,
 )
 from inferencecache.picker.faults import UnknownIdError, UsedBodyError
+from inferencecache.picker.fleet import PickerPolicy, PolicyRule, RequestLimits, RuleAction
 from inferencecache.picker.request import Api, InferenceRequest
 from inferencecache.service.pick import PickParts, PickPlane
 from inferencecache.settings.picker import PickerSettings
@@ -42,7 +45,8 @@ SETTINGS = PickerSettings(
     decision_ttl_ns=30,
     ended_ttl_ns=6,
 )
-FIRST = FirstTokenReport(observed_ttft_ms=1, upstream_status=200)
+STATUSES = st.sampled_from([0, 200, 401, 404, 429, 503])
+ABORTS = st.sampled_from(["NOT_DISPATCHED", "BACKEND_UNAUTHORIZED", "PULL_FAILED"])
 FINAL = FinalTokenReport(
     model="m",
     prompt_tokens=1,
@@ -51,24 +55,50 @@ FINAL = FinalTokenReport(
     itl_bucket_counts=(),
     itl_bucket_layout=0,
 )
-ABORT = AbortReport(reason="NOT_DISPATCHED", detail="")
+LOCAL = worker_set("local", row("m"), addresses=["a:1", "b:1"], concurrency=2)
+VENDOR = provider("vendor", row("gpt", "m"))
+LIMITED = PickerPolicy(
+    key=name_of("limited"),
+    rules=(
+        PolicyRule(
+            action=RuleAction.LIMIT,
+            qos_classes=frozenset({QosClass.BATCH}),
+            limits=RequestLimits(in_flight_max=2),
+        ),
+    ),
+)
+FLEETS = [
+    fleet(tier("local", LOCAL), tier("vendor", VENDOR), policies=[LIMITED]),
+    fleet(tier("local", replace(LOCAL, generation="2")), policies=[LIMITED]),
+    fleet(tier("vendor", replace(VENDOR, generation="2"))),
+    fleet(),
+]
 REQUEST = InferenceRequest(api=Api.UNKNOWN, model="m", model_names=("m",), model_spans=())
 
 
-class Listener:
-    """Checks that each decision ends once."""
+class OnlyOnce:
+    """Checks that a decision ends once, and hears nothing behind its end.
 
-    def __init__(self) -> None:
-        self.endings: dict[int, Ending] = {}
+    Args:
+        inner: Whoever really wants to know.
+    """
 
-    def first_token(self, decision: Decision, report: FirstTokenReport) -> None:
-        """Take no note."""
+    def __init__(self, inner: DecisionFollower) -> None:
+        self._inner = inner
+        self.ending: Ending | None = None
 
-    def ended(self, decision: Decision, ending: Ending, report: object) -> None:
-        """Note the one ending."""
-        assert decision.response_id not in self.endings
-        assert report in {Ending.FINISHED: [FINAL], Ending.ABORTED: [ABORT]}.get(ending, [None])
-        self.endings[decision.response_id] = ending
+    def first_token(self, report: FirstTokenReport) -> None:
+        """Pass it on, before the end."""
+        assert self.ending is None
+        self._inner.first_token(report)
+
+    def ended(self, ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
+        """Pass the one ending on, with the report that belongs to it."""
+        assert self.ending is None
+        kinds = {Ending.FINISHED: FinalTokenReport, Ending.ABORTED: AbortReport}
+        assert isinstance(report, kinds.get(ending, type(None)))
+        self.ending = ending
+        self._inner.ended(ending, report)
 
 
 class PickerMachine(RuleBasedStateMachine):
@@ -84,17 +114,17 @@ class PickerMachine(RuleBasedStateMachine):
     def begin(self, seed: int) -> None:
         """Begin with nothing."""
         self.clock = ManualClock(1_000)
-        self.listener = Listener()
         draw = Random(seed)
         self.plane = PickPlane(
             PickParts(
                 settings=SETTINGS,
                 clock=self.clock,
                 new_id=lambda: draw.getrandbits(64) if draw.random() < 0.8 else 0,
-                listener=self.listener,
             )
         )
         self.model = PlainPicker(SETTINGS)
+        self.rig = ChooserRig(FLEETS[0], clock=self.clock, in_flight=self.plane.decisions.in_flight)
+        self.followers: list[OnlyOnce] = []
         self.issued: set[int] = set()
         self.open_pulls: list[Body] = []
 
@@ -171,8 +201,8 @@ class PickerMachine(RuleBasedStateMachine):
         assert body.content.length == stream[1].size
         return stream
 
-    @rule(target=responses, stream=picked, endpoint=st.sampled_from("ab"))
-    def settle(self, stream: tuple[Body, PlainBody], endpoint: str) -> object:
+    @rule(target=responses, stream=picked, qos=st.sampled_from(QosClass))
+    def settle(self, stream: tuple[Body, PlainBody], qos: QosClass) -> object:
         """Decide, if nobody has decided and the body is still there."""
         body, plain = stream
         self.plane.tick()
@@ -180,16 +210,23 @@ class PickerMachine(RuleBasedStateMachine):
         is_decided = any(decision.body is plain for decision in self.model.decisions.values())
         if plain.state != "picked" or is_decided:
             return multiple()
-        choice = Choice(destination=LocalDestination(endpoint=endpoint), target_model="m")
-        question = Question(request=REQUEST, content=body.content)
+        question = Question(request=REQUEST, content=body.content, qos=qos)
+        choice = self.rig.choose(question)
+        if not isinstance(choice, Choice):
+            plain.state = "released"
+            assert not self.plane.refuse(body, choice.outcome, choice.reason).response_id
+            return multiple()
+        assert choice.follower is not None
+        self.followers.append(OnlyOnce(choice.follower))
+        choice = replace(choice, target_model="m", follower=self.followers[-1])
         answer = self.plane.settle(body, question, choice)
         assert answer.body_total_bytes == plain.size
         self.issue(answer.response_id)
-        self.model.settle(plain, answer.response_id, endpoint, self.now)
+        self.model.settle(plain, answer.response_id, choice.name, self.now)
         return answer.response_id
 
-    @rule(target=responses, size=st.integers(0, 8), endpoint=st.sampled_from("ab"))
-    def decide_at_once(self, size: int, endpoint: str) -> object:
+    @rule(target=responses, size=st.integers(0, 8), qos=st.sampled_from(QosClass))
+    def decide_at_once(self, size: int, qos: QosClass) -> object:
         """Go all the way to a decision, which single steps seldom do."""
         upload = self.open_upload(None)
         if not isinstance(upload, tuple):
@@ -198,7 +235,12 @@ class PickerMachine(RuleBasedStateMachine):
         stream = self.complete(upload)
         if not isinstance(stream, tuple):
             return multiple()
-        return self.settle(self.pick(stream), endpoint)
+        return self.settle(self.pick(stream), qos)
+
+    @rule(number=st.integers(0, len(FLEETS) - 1))
+    def reload(self, number: int) -> None:
+        """Put another fleet into force; what was decided stays as it is."""
+        self.rig.install(FLEETS[number])
 
     @rule(stream=picked)
     def refuse(self, stream: tuple[Body, PlainBody]) -> None:
@@ -228,26 +270,30 @@ class PickerMachine(RuleBasedStateMachine):
         assert self.plane.bodies.release(pull[0]) == (pull[1].state == "pulled")
         pull[1].state = "released"
 
-    @rule(response_id=responses)
-    def report_first(self, response_id: int) -> None:
+    @rule(response_id=responses, status=STATUSES)
+    def report_first(self, response_id: int, status: int) -> None:
         """Report a first token."""
-        assert self.plane.first_token(response_id, FIRST) == self.model.first(response_id, self.now)
+        report = FirstTokenReport(observed_ttft_ms=1, upstream_status=status)
+        expected = self.model.first(response_id, self.now)
+        assert self.plane.first_token(response_id, report) == expected
 
     @rule(response_id=responses)
     def report_final(self, response_id: int) -> None:
         """Report a final token."""
         assert self.plane.final_token(response_id, FINAL) == self.model.final(response_id, self.now)
 
-    @rule(response_id=responses)
-    def abort(self, response_id: int) -> None:
+    @rule(response_id=responses, reason=ABORTS)
+    def abort(self, response_id: int, reason: str) -> None:
         """Abort."""
-        assert self.plane.abort(response_id, ABORT) == self.model.abort(response_id, self.now)
+        report = AbortReport(reason=reason, detail="")
+        assert self.plane.abort(response_id, report) == self.model.abort(response_id, self.now)
 
     @rule(number=st.integers(0, 3))
     def use_unknown_ids(self, number: int) -> None:
         """Ids that nobody has been given change nothing."""
-        assert not self.plane.abort(number, ABORT)
-        assert not self.plane.first_token(number, FIRST)
+        assert not self.plane.abort(number, AbortReport(reason="PULL_FAILED", detail=""))
+        report = FirstTokenReport(observed_ttft_ms=1, upstream_status=503)
+        assert not self.plane.first_token(number, report)
         assert not self.plane.final_token(number, FINAL)
 
     @rule(delta=st.integers(1, 12))
@@ -293,6 +339,8 @@ class PickerMachine(RuleBasedStateMachine):
         assert self.plane.bodies.buffered_bytes == 0
         assert len(self.plane.decisions) == 0
         assert self.plane.decisions.in_flight.total == 0
+        assert len(self.rig.limits) == 0
+        assert all(follower.ending is not None for follower in self.followers)
         assert not self.plane.bodies._used
         assert not self.plane.bodies._deadlines
 

@@ -1,6 +1,5 @@
 """Fleets for tests, and a chooser that works on one."""
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -206,6 +205,8 @@ class ChooserRig:
         in_force: The fleet at first.
         director: Takes requests through plugins; None has none.
         settings: How destinations are chosen.
+        clock: The time; None starts at 1,000 s.
+        in_flight: What each destination has to do; None begins with nothing.
     """
 
     def __init__(
@@ -213,9 +214,11 @@ class ChooserRig:
         in_force: Fleet,
         director: Director | None = None,
         settings: PickerChoiceSettings | None = None,
+        clock: ManualClock | None = None,
+        in_flight: InFlight | None = None,
     ) -> None:
-        self.clock = ManualClock(1_000 * NS_PER_S)
-        self.in_flight = InFlight()
+        self.clock = clock or ManualClock(1_000 * NS_PER_S)
+        self.in_flight = InFlight() if in_flight is None else in_flight
         self.told = ToldSuppressions()
         self.jitter = 0.0
         self.draw = 0.0
@@ -246,8 +249,13 @@ class ChooserRig:
         )
 
     def choose(self, asked: Question) -> Choice | Refusal:
-        """Return the answer, at once."""
-        return asyncio.run(self.chooser.choose(asked))
+        """Return the answer of a chooser that waits for nothing."""
+        steps = self.chooser.choose(asked)
+        try:
+            steps.send(None)
+        except StopIteration as done:
+            return done.value
+        raise AssertionError("somebody waits")
 
     def chosen(self, asked: Question | None = None) -> Choice:
         """Return the choice; a refusal fails the test."""
