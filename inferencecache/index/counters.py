@@ -7,7 +7,6 @@ from typing import Final
 from inferencecache.index.update import DropReason
 from inferencecache.types import EvictionAlgorithm
 
-
 QUOTA_TENANTS_MAX: Final = 100_000
 """Tenants whose quota evictions are remembered; as many as may have metric labels."""
 

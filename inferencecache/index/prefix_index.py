@@ -6,14 +6,16 @@ Rules of this file:
   :meth:`~PrefixIndex.apply`, :meth:`~PrefixIndex.sweep`, :meth:`~PrefixIndex.credit` or their
   slice forms, takes the time from outside, and gives the same state for the same sequence;
 * synchronous and without locks: on one event loop each call, and each slice, is atomic;
-* reads change nothing, and nothing here scans what an operation does not touch.
+* reads change nothing that shows, and nothing here scans what an operation does not touch;
+* presence and entries are true at once; keys that only cleared replicas held count until they are
+  reclaimed, which whoever reads the plain numbers does first if that matters.
 
 Theory of operation: :mod:`inferencecache.index.partition` and ``docs/adr/0002-runs.md``.
 """
 
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from inferencecache.index.counters import IndexCounters
 from inferencecache.index.credit import credit_match, halve_slices
@@ -26,7 +28,12 @@ from inferencecache.index.match import match_chain, match_exact
 from inferencecache.index.partition import Partition
 from inferencecache.index.removal import Remover
 from inferencecache.index.rules import TenantRules
-from inferencecache.index.snapshot import CacheState, IndexSnapshot, snapshot_slices
+from inferencecache.index.snapshot import (
+    CacheState,
+    IndexSnapshot,
+    cache_state_slices,
+    snapshot_slices,
+)
 from inferencecache.index.tenancy import Ledger, RecordKey, ScopeState
 from inferencecache.index.update import DropReason, StateUpdate
 from inferencecache.settings.index import IndexSettings
@@ -40,6 +47,8 @@ from inferencecache.types import (
 
 SNAPSHOT_SLICE_ROWS: Final = 256
 """Rows of a snapshot made before the loop is given back."""
+
+ResultT = TypeVar("ResultT")
 
 _NO_STATS: Mapping[str, StatsRecord] = {}
 
@@ -292,33 +301,33 @@ class PrefixIndex:
     def cache_state(self, tenant_id: str, model_id: str) -> CacheState:
         """Return the statistics and distinct keys of a (tenant, model).
 
-        Complexity: O(replicas log replicas).
+        Complexity: O(replicas log replicas), and what cleared replicas of the tenant have left.
         """
-        model = self._ledger.find_model(tenant_id, model_id)
-        if model is None:
-            return CacheState(replicas=(), total_prefixes=0)
-        records = tuple(record for _, record in sorted(model.stats.items()))
-        return CacheState(replicas=records, total_prefixes=model.keys)
+        return _result(self.cache_state_slices(tenant_id, model_id))
+
+    def cache_state_slices(
+        self, tenant_id: str, model_id: str
+    ) -> Generator[None, None, CacheState]:
+        """Return what :meth:`cache_state` does, yielding between slices.
+
+        Complexity: as :meth:`cache_state`.
+        """
+        slice_blocks = self._settings.slice_blocks
+        return cache_state_slices(self._ledger, tenant_id, model_id, slice_blocks)
 
     def snapshot(self) -> IndexSnapshot:
         """Return every replica and tenant, sorted.
 
-        Complexity: O(replicas * models).
+        Complexity: O(replicas * models), and what cleared replicas have left.
         """
-        steps = self.snapshot_slices()
-        while True:
-            try:
-                next(steps)
-            except StopIteration as finished:
-                snapshot: IndexSnapshot = finished.value
-                return snapshot
+        return _result(self.snapshot_slices())
 
     def snapshot_slices(self) -> Generator[None, None, IndexSnapshot]:
         """Return every replica and tenant, sorted, yielding between slices.
 
         Complexity: as :meth:`snapshot`; one slice makes a bounded number of rows.
         """
-        return snapshot_slices(self._ledger, SNAPSHOT_SLICE_ROWS)
+        return snapshot_slices(self._ledger, SNAPSHOT_SLICE_ROWS, self._settings.slice_blocks)
 
     def check_invariants(self) -> None:
         """Recount everything and compare, for tests.
@@ -338,3 +347,13 @@ class PrefixIndex:
         model = self._ledger.find_model(key.tenant_id, key.model_id)
         scope = model.scopes.get(key.hash_scheme) if model is not None else None
         return scope.partitions.get(key.adapter_id) if scope is not None else None
+
+
+def _result(steps: Generator[None, None, ResultT]) -> ResultT:
+    """Return what *steps* come to, without giving way."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as finished:
+            result: ResultT = finished.value
+            return result

@@ -3,7 +3,7 @@
 ALL_CLEARED is true at once: the replica's incarnation is marked and no longer counts anywhere, in
 time that does not depend on how much it held. Its holds are then reclaimed, a first slice right
 away and the rest when the loop has time. Until then blocks that nobody else holds still count as
-keys; a quota reclaims them before it takes anything else.
+keys; a quota, and whoever shows key counts, reclaims them before anything else.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,19 @@ def reclaim_hold(tenant: TenantState) -> int:
         tenant.cleared.popleft()
     tenant.ledger.reclaiming.pop(tenant, None)
     return 0
+
+
+def reclaim_tenant_slices(tenant: TenantState, slice_blocks: int) -> Iterator[None]:
+    """Reclaim what a tenant's cleared replicas held, yielding between bounded slices.
+
+    Complexity: O(holds + blocks nobody else holds).
+    """
+    budget = slice_blocks
+    while work := reclaim_hold(tenant):
+        budget -= work
+        if budget <= 0:
+            yield
+            budget = slice_blocks
 
 
 class Remover:

@@ -6,6 +6,7 @@ The reserved tenant is in none of them.
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 
+from inferencecache.index.removal import reclaim_tenant_slices
 from inferencecache.index.tenancy import Ledger, TenantState
 from inferencecache.types import StatsRecord, StatsReport
 
@@ -65,19 +66,37 @@ class CacheState:
     total_prefixes: int
 
 
-def snapshot_slices(ledger: Ledger, slice_rows: int) -> Generator[None, None, IndexSnapshot]:
+def cache_state_slices(
+    ledger: Ledger, tenant_id: str, model_id: str, slice_blocks: int
+) -> Generator[None, None, CacheState]:
+    """Return the statistics and distinct keys of a (tenant, model), yielding between slices.
+
+    Complexity: O(replicas log replicas), and what cleared replicas of the tenant have left.
+    """
+    yield from _settle(ledger, tenant_id, slice_blocks)
+    model = ledger.find_model(tenant_id, model_id)
+    if model is None:
+        return CacheState(replicas=(), total_prefixes=0)
+    records = tuple(record for _, record in sorted(model.stats.items()))
+    return CacheState(replicas=records, total_prefixes=model.keys)
+
+
+def snapshot_slices(
+    ledger: Ledger, slice_rows: int, slice_blocks: int
+) -> Generator[None, None, IndexSnapshot]:
     """Build the rows of every tenant, yielding between bounded slices.
 
     Each tenant's rows are of one moment; what changes in between shows in the later ones. The
     total is that of the rows.
 
-    Complexity: O(replicas * models + tenants log tenants); a replica whose newest hold went is
-    walked once more.
+    Complexity: O(replicas * models + tenants log tenants), and what cleared replicas have left; a
+    replica whose newest hold went is walked once more.
     """
     replicas: list[ReplicaRow] = []
     tenants: list[TenantRow] = []
     yield_at = slice_rows
     for tenant_id in sorted(ledger.tenants):
+        yield from _settle(ledger, tenant_id, slice_blocks)
         tenant = ledger.tenants.get(tenant_id)
         if tenant is None or tenant.is_reserved:
             continue
@@ -92,6 +111,13 @@ def snapshot_slices(ledger: Ledger, slice_rows: int) -> Generator[None, None, In
         tenants=tuple(tenants),
         total_prefixes=sum(row.entries for row in tenants),
     )
+
+
+def _settle(ledger: Ledger, tenant_id: str, slice_blocks: int) -> Iterator[None]:
+    """Reclaim what cleared replicas of a tenant have left, so that its keys are those held."""
+    tenant = ledger.tenants.get(tenant_id)
+    if tenant is not None:
+        yield from reclaim_tenant_slices(tenant, slice_blocks)
 
 
 def _latest_stats(tenant: TenantState) -> dict[str, StatsRecord]:

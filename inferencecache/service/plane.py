@@ -4,8 +4,9 @@ Every call is synchronous and, but for those that end in ``_slices`` or ``_steps
 returns. What works in slices must run to its end; other calls may come between two slices.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from inferencecache.clock import Clock
 from inferencecache.index import CacheState, IndexEvent, PrefixIndex, StateUpdate
@@ -59,6 +60,9 @@ class PlaneParts:
     ranking: RankingSettings = field(default_factory=RankingSettings)
     observer: LookupObserver = field(default_factory=IgnoreLookups)
     tokenizer: Tokenizer | None = None
+
+
+_NO_STATE: Final = CacheState(replicas=(), total_prefixes=0)
 
 
 class CachePlane:
@@ -160,8 +164,16 @@ class CachePlane:
     def cache_state(self, tenant_id: str, model_id: str) -> CacheState:
         """Return what is known of one (tenant, model); both are literal, empty included."""
         if tenant_id == PROBE_TENANT_ID:
-            return CacheState(replicas=(), total_prefixes=0)
+            return _NO_STATE
         return self.index.cache_state(tenant_id, model_id)
+
+    def cache_state_slices(
+        self, tenant_id: str, model_id: str
+    ) -> Generator[None, None, CacheState]:
+        """Return what :meth:`cache_state` does, giving way between bounded slices."""
+        if tenant_id == PROBE_TENANT_ID:
+            return _NO_STATE
+        return (yield from self.index.cache_state_slices(tenant_id, model_id))
 
     def snapshot_body(self) -> str:
         """Return the JSON body of ``/snapshot``."""

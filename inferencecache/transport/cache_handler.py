@@ -122,7 +122,8 @@ class CacheHandler:
     ) -> pb.GetCacheStateResponse:
         """Show what is known of one (tenant, model)."""
         require(self._guard, "GetCacheState", context, (Access.READ, request.tenant_id))
-        return state_response(self._plane.cache_state(request.tenant_id, request.model_id))
+        steps = self._plane.cache_state_slices(request.tenant_id, request.model_id)
+        return state_response(await drive(steps))
 
     async def lookup_pd_route(
         self, _request: pb.LookupPDRouteRequest, _context: Context

@@ -1,6 +1,6 @@
 """Read the index's own counters when somebody scrapes; nothing is pushed while it works."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from inferencecache.index import IndexCounters
@@ -41,6 +41,10 @@ class IndexView(Protocol):
     @property
     def prefixes_by_model(self) -> Mapping[str, int]:
         """Distinct prefixes per model; drained models stay with 0."""
+        ...
+
+    def reclaim_slices(self) -> Iterator[None]:
+        """Free what cleared replicas held, so that key counts are of what is held."""
         ...
 
     def has_tenant(self, tenant_id: str) -> bool:

@@ -138,9 +138,12 @@ class ServerMetrics:
         """Return the metrics page.
 
         The numbers are copied here; making text of a page with a thousand models takes far longer
-        than the event loop may be held, so a thread does that, one page at a time.
+        than the event loop may be held, so a thread does that, one page at a time. Keys of replicas
+        that were cleared go first: the page shows what is held.
         """
         async with self._rendering:
+            for _ in self._view.reclaim_slices():
+                await asyncio.sleep(0)
             self._page.families = self.families()
             return await asyncio.to_thread(generate_latest, self._registry)
 

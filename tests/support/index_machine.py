@@ -158,6 +158,12 @@ class IndexMachine(RuleBasedStateMachine):
         if next(self.reclaim, StopIteration) is StopIteration:
             self.reclaim = None
 
+    @precondition(lambda self: self.twin.index.has_pending_reclaim)
+    @rule()
+    def look_at_it(self) -> None:
+        """Show an operator everything while a clear has left something behind."""
+        self.twin.check_views()
+
     @rule(
         tenant_id=vocabulary.tenants,
         ttl_ns=vocabulary.ttls_ns,
