@@ -114,6 +114,15 @@ async def rig() -> AsyncIterator[Rig]:
     await server.stop(drain_ns=0)
 
 
+async def test_models_that_nobody_serves(rig: Rig) -> None:
+    """A client that invents models fills one series, however many it invents."""
+    await rig.report("m0", b"1")
+    for number in range(50):
+        await rig.look_up(f"invented-{number}")
+    await rig.look_up("m0")
+    assert await rig.series(CALLS, "model") == {"m0": 1, OTHER: 50}
+
+
 async def test_models(rig: Rig) -> None:
     """A model that is gone stays at 0 for its time, then gives its label and series to another."""
     for model_id in ("m0", "m1", "m2"):
