@@ -138,6 +138,32 @@ class ProducerPageSettings:
         kind=KnobKind.ADDRESS,
         help="Where health, readiness and metrics of the producer are served over plain HTTP.",
     )
+    header_timeout_ns: int = knob(
+        5 * NS_PER_S,
+        flag="metrics-header-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="Close a connection to these pages whose request line and headers take longer.",
+    )
+    idle_timeout_ns: int = knob(
+        75 * NS_PER_S,
+        flag="metrics-idle-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_S,
+        help="Close a connection to these pages that sends no complete request for this long.",
+    )
+    connections_max: int = knob(
+        128,
+        flag="metrics-max-connections",
+        kind=KnobKind.INTEGER,
+        unit="connections",
+        minimum=1,
+        maximum=100_000,
+        help="Open connections to these pages; when all are taken, a peer with few of them gets "
+        "one of the peer with most.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.subscribe import ProducerPageSettings
 from inferencecache.transport.http_answer import refusal
+from inferencecache.transport.http_connections import ConnectionLimits, HttpServer
 from inferencecache.transport.listen import open_listening_socket
 from inferencecache.transport.structured_log import EventLog
 
@@ -30,7 +31,7 @@ class ProducerView:
 
 
 class ProducerPages:
-    """Serves the pages over plain HTTP.
+    """Serves the pages over plain HTTP, within the limits of the settings.
 
     Args:
         settings: Where.
@@ -47,7 +48,12 @@ class ProducerPages:
             "/readyz": self._readyz,
             "/metrics": self._metrics,
         }
-        self._runner: web.ServerRunner | None = None
+        limits = ConnectionLimits(
+            header_timeout_ns=settings.header_timeout_ns,
+            idle_timeout_ns=settings.idle_timeout_ns,
+            connections_max=settings.connections_max,
+        )
+        self._server = HttpServer(self._answer, limits)
 
     async def start(self) -> BindAddress:
         """Listen.
@@ -60,18 +66,12 @@ class ProducerPages:
         """
         address = BindAddress.parse(self._settings.bind_address)
         opened = open_listening_socket("metrics", address)
-        self._runner = web.ServerRunner(
-            web.Server(self._answer, access_log=None), shutdown_timeout=1.0
-        )
-        await self._runner.setup()
-        await web.SockSite(self._runner, opened).start()
+        await self._server.start(opened)
         return BindAddress(host=address.host, port=opened.getsockname()[1])
 
     async def stop(self) -> None:
         """Stop listening and close every connection."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._server.stop()
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         page = self._pages.get(request.path)
