@@ -16,7 +16,6 @@ from inferencecache.transport.metrics_control import ControlMetrics
 from inferencecache.transport.policy_changes import PolicyChanges, PushResult
 from inferencecache.transport.probe_runner import ProbeRunner
 from inferencecache.transport.structured_log import EventLog
-from inferencecache.transport.tls_files import TlsFiles
 from inferencecache.transport.tls_listeners import http_context
 
 
@@ -98,14 +97,9 @@ class Control:
 
     def _tls_reloads(self) -> dict[LabelValues, float]:
         numbers: dict[LabelValues, float] = {}
-        listeners: dict[str, TlsFiles | None] = {
-            "grpc": self._security.grpc_tls,
-            "control": self._security.control_tls,
-        }
-        for listener, files in listeners.items():
-            if files is not None:
-                numbers[listener, "taken"] = files.reloads
-                numbers[listener, "refused"] = files.failures
+        for listener, files in self._security.tls_files.items():
+            numbers[listener, "taken"] = files.reloads
+            numbers[listener, "refused"] = files.failures
         return numbers
 
 

@@ -176,6 +176,10 @@ class Picker:
                 return
             await asyncio.sleep(tick_s)
 
+    async def end_connections(self) -> int:
+        """Make all clients of its own port connect again; return how many there were."""
+        return 0 if self._port is None else await self._port.end_connections()
+
     async def stop(self, grace_s: float) -> None:
         """End its own port and the processes that read for it.
 

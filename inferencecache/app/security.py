@@ -88,6 +88,12 @@ class Security:
             clock=clock,
         )
 
+    @property
+    def tls_files(self) -> dict[str, TlsFiles]:
+        """Files of the listeners that speak TLS, by the listener's name."""
+        files = {"grpc": self.grpc_tls, "control": self.control_tls}
+        return {listener: each for listener, each in files.items() if each is not None}
+
     def credentials(self) -> grpc.ServerCredentials | None:
         """Return what the gRPC listener serves with, None for plaintext."""
         return grpc_credentials(self.grpc_tls) if self.grpc_tls is not None else None

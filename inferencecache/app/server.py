@@ -10,6 +10,7 @@ from inferencecache.app.build import installed_commit
 from inferencecache.app.control import Control
 from inferencecache.app.picker import Picker, PickerParts
 from inferencecache.app.resources import FilePolicies, ResourceParts, Resources
+from inferencecache.app.rotation import Rotation
 from inferencecache.app.security import Security
 from inferencecache.app.upkeep import Upkeep
 from inferencecache.clock import NS_PER_S, Clock
@@ -63,6 +64,7 @@ class Server:
         resources: The objects from files.
         picker_objects: Those of them that the picker picks from.
         picker: What gateways hand their requests to.
+        rotation: Follows the certificate files.
     """
 
     def __init__(
@@ -148,6 +150,12 @@ class Server:
         self.metrics.add_source(self._grpc.stages.families)
         self._http = PublicListener(settings.http, self._view(), self._log)
         self._control_http = self._control.listener(self.resources.status, self.picker_objects)
+        self.rotation = Rotation(
+            self._security.tls_files,
+            {"grpc": self._end_grpc, "control": self._control_http.end_certified},
+            settings.tls.check_interval_ns,
+            self._log,
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self._addresses: Addresses | None = None
         self._is_ready = False
@@ -202,6 +210,7 @@ class Server:
         self._tasks = [
             asyncio.create_task(work, name=name) for name, work in self._upkeep.tasks().items()
         ]
+        self._tasks.append(asyncio.create_task(self.rotation.run(), name="rotation"))
         self._tasks.append(asyncio.create_task(self.picker.run(), name="picker"))
         if self.resources.is_enabled:
             self._tasks.append(asyncio.create_task(self.resources.run(), name="resources"))
@@ -254,6 +263,12 @@ class Server:
 
     def _loaded_fleet(self) -> Fleet:
         return self.picker_objects.fleet
+
+    async def _end_grpc(self) -> int:
+        """Make every client of the gRPC ports connect again; return how many there were."""
+        return sum(
+            await asyncio.gather(self._grpc.end_connections(), self.picker.end_connections())
+        )
 
     def _view(self) -> PublicView:
         return PublicView(

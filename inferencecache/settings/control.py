@@ -49,7 +49,8 @@ class ControlSettings:
         unit="connections",
         minimum=1,
         maximum=100_000,
-        help="Open control connections; further ones are closed at once.",
+        help="Open control connections, handshakes included; when all are taken, a peer with few "
+        "of them gets one of the peer with most.",
     )
     idle_timeout_ns: int = knob(
         75 * NS_PER_S,

@@ -31,7 +31,8 @@ class HttpSettings:
         unit="connections",
         minimum=1,
         maximum=100_000,
-        help="Open HTTP connections; further ones are closed at once.",
+        help="Open HTTP connections; when all are taken, a peer with few of them gets one of the "
+        "peer with most.",
     )
     idle_timeout_ns: int = knob(
         75 * NS_PER_S,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.errors import ConfigError
 from inferencecache.settings.knob import KnobKind, knob
 
@@ -28,6 +29,16 @@ class TlsSettings:
         kind=KnobKind.TEXT,
         help="Certificate authorities (PEM) of clients; with it every client needs a certificate "
         "and a TenantAccess that names it.",
+    )
+    check_interval_ns: int = knob(
+        NS_PER_S,
+        flag="tls-check-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=10 * NS_PER_MS,
+        maximum=600 * NS_PER_S,
+        help="Look for changed certificates, keys and client authorities of all listeners this "
+        "often.",
     )
 
 

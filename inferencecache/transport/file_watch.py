@@ -46,6 +46,10 @@ class FileWatch:
         self._known = stamps if has_rested else None
         return True
 
+    def forget(self) -> None:
+        """Let the next question be answered with "yes"."""
+        self._known = None
+
 
 def _stamp(path: str) -> _Stamp:
     """Return what tells one state of a file from another, None for no file."""

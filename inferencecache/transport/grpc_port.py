@@ -14,6 +14,7 @@ What the options say, and why:
   and not others.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -28,8 +29,11 @@ from grpc_reflection.v1alpha.reflection import aio as reflection_aio
 from inferencecache.clock import NS_PER_MS
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.grpc import GrpcSettings
-from inferencecache.transport.listen import ListenError, wildcard_host
+from inferencecache.transport.call_gate import CallGate
+from inferencecache.transport.listen import ListenError, open_listening_socket, wildcard_host
+from inferencecache.transport.open_sockets import end_connections
 from inferencecache.transport.rpc_table import RpcHandler
+from inferencecache.transport.start_error import StartError
 
 REFLECTION_V1_SERVICE: Final = "grpc.reflection.v1.ServerReflection"
 """The stable name of the same protocol; newer tools ask for it first."""
@@ -41,6 +45,9 @@ _COMPRESSION: Final = {
     "deflate": grpc.Compression.Deflate,
     "gzip": grpc.Compression.Gzip,
 }
+
+_LAST_CALLS_S: Final = 1.0
+"""What short calls get after streams have taken all of the time; they need milliseconds."""
 
 
 class GrpcPort:
@@ -62,7 +69,9 @@ class GrpcPort:
         self._services = services
         self._credentials = credentials
         self._health = health_aio.HealthServicer()
+        self._gate = CallGate()
         self._server: grpc.aio.Server | None = None
+        self._address: BindAddress | None = None
 
     async def start(self) -> BindAddress:
         """Listen and serve.
@@ -72,10 +81,12 @@ class GrpcPort:
 
         Raises:
             ListenError: The address cannot be had.
+            StartError: The gRPC core does not take the certificate.
         """
         server = _new_server(self._settings)
         for name, handlers in self._services.items():
-            _register(server, name, handlers)
+            guarded = {method: self._gate.guarded(each) for method, each in handlers.items()}
+            _register(server, name, guarded)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         _add_reflection(server, (*self._services, HEALTH_SERVICE))
         address = BindAddress.parse(self._settings.bind_address)
@@ -83,7 +94,8 @@ class GrpcPort:
         await self.set_serving(is_serving=True)
         await server.start()
         self._server = server
-        return BindAddress(host=address.host, port=port)
+        self._address = BindAddress(host=address.host, port=port)
+        return self._address
 
     async def set_serving(self, *, is_serving: bool) -> None:
         """Show SERVING or NOT_SERVING for the server and each of its services."""
@@ -91,16 +103,34 @@ class GrpcPort:
         for name in ("", *self._services):
             await self._health.set(name, status.SERVING if is_serving else status.NOT_SERVING)
 
+    async def end_connections(self) -> int:
+        """Make all clients connect again; return how many there were.
+
+        Their running calls end as UNAVAILABLE.
+        """
+        if self._address is None:
+            return 0
+        return await asyncio.to_thread(end_connections, self._address)
+
     async def stop(self, grace_s: float) -> None:
-        """Take no new calls, let running ones end, then cut off the rest.
+        """Take no new streams, let running ones end, then the other calls, then cut off the rest.
+
+        Whoever is turned away or cut off learns UNAVAILABLE.
 
         Args:
-            grace_s: Longest wait for running calls, in seconds.
+            grace_s: Longest wait for streams and calls, in seconds.
         """
-        if self._server is None:
+        if self._server is None or self._address is None:
             return
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + grace_s
         await self.set_serving(is_serving=False)
-        await self._server.stop(grace_s)
+        self._gate.close_to_streams()
+        await self._gate.wait_streams(grace_s)
+        self._gate.close()
+        await self._gate.wait_calls(min(grace_s, max(end_s - loop.time(), _LAST_CALLS_S)))
+        end_connections(self._address, with_listener=True)
+        await self._server.stop(None)
         self._server = None
 
 
@@ -157,6 +187,20 @@ def _bind(
             return server.add_insecure_port(target)
         return server.add_secure_port(target, credentials)
     except RuntimeError as error:
-        raise ListenError(
-            listener="grpc", address=str(address), reason="the address is taken or not allowed"
-        ) from error
+        raise _why_not(address, credentials) from error
+
+
+def _why_not(
+    address: BindAddress, credentials: grpc.ServerCredentials | None
+) -> ListenError | StartError:
+    """Return what keeps a port from being opened; the core does not say."""
+    try:
+        open_listening_socket("grpc", address).close()
+    except ListenError as taken:
+        return taken
+    if credentials is not None:
+        return StartError(
+            event="grpc_tls_load",
+            reason="gRPC does not take the certificate, its key or the clients' authority",
+        )
+    return ListenError(listener="grpc", address=str(address), reason="gRPC cannot listen there")

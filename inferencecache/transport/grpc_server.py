@@ -83,6 +83,7 @@ class GrpcListener:
 
         Raises:
             ListenError: The address cannot be had.
+            StartError: The gRPC core does not take the certificate.
         """
         return await self._port.start()
 
@@ -90,11 +91,15 @@ class GrpcListener:
         """Show SERVING or NOT_SERVING for the server and each of its services."""
         await self._port.set_serving(is_serving=is_serving)
 
+    async def end_connections(self) -> int:
+        """Make all clients connect again; return how many there were."""
+        return await self._port.end_connections()
+
     async def stop(self, grace_s: float) -> None:
-        """Take no new calls, let running ones end, then cut off the rest.
+        """Let streams and calls end, then cut off the rest; new ones learn UNAVAILABLE.
 
         Args:
-            grace_s: Longest wait for running calls, in seconds.
+            grace_s: Longest wait for them, in seconds.
         """
         await self._port.stop(grace_s)
         await self._handler.finish()

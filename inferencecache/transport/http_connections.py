@@ -4,22 +4,30 @@ aiohttp limits the time between two requests and nothing before the first, so ea
 watch between the socket and aiohttp's own protocol. It knows two things: bytes that arrive, from
 :mod:`asyncio`, and requests that begin, from the handler around the pages. A request begins once
 its head is complete.
+
+Connections are accepted here and not by the event loop's own servers, because those tell of a TLS
+connection only when it has shaken hands, and until then it would count for nothing.
 """
 
 import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from aiohttp import web
 
 from inferencecache.clock import NS_PER_S
+from inferencecache.transport.auth_peers import peer_of
+from inferencecache.transport.http_places import Places
 
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
-_BACKLOG: Final = 512
+_ACCEPT_PAUSE_S: Final = 0.1
+"""After a connection could not be accepted, because too many files are open, say."""
+
 _SHUTDOWN_S: Final = 1.0
 _LAST_CHANCE_S: Final = 0.1
 """After the limit, time for a request that arrived while the event loop was held."""
@@ -33,7 +41,7 @@ class ConnectionLimits:
         header_timeout_ns: Time for a request's head, from the connection's start or the head's
             first byte; for TLS also the time for the handshake.
         idle_timeout_ns: Time between two requests.
-        connections_max: Open connections; further ones are closed at once.
+        connections_max: Open connections, those in a TLS handshake too; peers share them.
     """
 
     header_timeout_ns: int
@@ -54,42 +62,65 @@ class HttpServer:
         self._answer_page = answer
         self._limits = limits
         self._options = options
-        self._open: set[_Watch] = set()
+        self._places = Places(limits.connections_max)
         self._server: web.Server | None = None
-        self._listening: asyncio.Server | None = None
+        self._accepting: asyncio.Task[None] | None = None
 
     @property
     def connections(self) -> int:
-        """Open connections, those in a TLS handshake not counted."""
-        return len(self._open)
+        """Open connections, those in a TLS handshake too."""
+        return len(self._places)
 
     async def start(self, opened: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Serve what connects to *opened*, over TLS if there is a context for it."""
-        server = self._server = web.Server(
+        self._server = web.Server(
             self._answer,
             access_log=None,
             keepalive_timeout=self._limits.idle_timeout_ns / NS_PER_S,
             **self._options,
         )
-        header_timeout_s = self._limits.header_timeout_ns / NS_PER_S
-        self._listening = await asyncio.get_running_loop().create_server(
-            lambda: _Watch(server(), self._open, self._limits.connections_max, header_timeout_s),
-            sock=opened,
-            ssl=tls,
-            ssl_handshake_timeout=header_timeout_s if tls is not None else None,
-            backlog=_BACKLOG,
+        self._accepting = asyncio.create_task(
+            self._accept(opened, tls, self._server), name="http-accept"
         )
 
     async def stop(self) -> None:
         """Stop listening and close every connection."""
-        if self._listening is not None:
-            self._listening.close()
-            self._listening = None
+        if self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.wait({self._accepting})
+            self._accepting = None
         if self._server is not None:
-            await asyncio.sleep(0)  # connections that were accepted last become known
             self._server.pre_shutdown()
             await self._server.shutdown(_SHUTDOWN_S)
             self._server = None
+        for place in self._places:
+            place.end()
+
+    def end_certified(self) -> int:
+        """End every connection that has shown a certificate; return how many there were."""
+        certified = [place for place in self._places if place.is_certified]
+        for place in certified:
+            place.end()
+        return len(certified)
+
+    async def _accept(
+        self, opened: socket.socket, tls: ssl.SSLContext | None, server: web.Server
+    ) -> None:
+        """Accept connections for ever; each goes its own way from there."""
+        loop = asyncio.get_running_loop()
+        header_timeout_s = self._limits.header_timeout_ns / NS_PER_S
+        with opened:
+            while True:
+                try:
+                    accepted, address = await loop.sock_accept(opened)
+                except OSError:
+                    await asyncio.sleep(_ACCEPT_PAUSE_S)
+                    continue
+                watch = _Watch(server(), peer_of(str(address[0])), self._places, header_timeout_s)
+                if self._places.take(watch):
+                    watch.open(accepted, tls)
+                else:
+                    accepted.close()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         transport = request.transport
@@ -108,40 +139,70 @@ class _Watch(asyncio.Protocol):
 
     Args:
         inner: aiohttp's protocol.
-        opened: All open connections; it puts itself there.
-        connections_max: Most of them.
-        header_timeout_s: Seconds for the head of a request.
+        peer: Whose connection it is.
+        places: All open connections; it leaves them when it ends.
+        header_timeout_s: Seconds for a handshake, and for the head of a request.
     """
 
     def __init__(
-        self,
-        inner: asyncio.Protocol,
-        opened: set["_Watch"],
-        connections_max: int,
-        header_timeout_s: float,
+        self, inner: asyncio.Protocol, peer: str, places: Places, header_timeout_s: float
     ) -> None:
+        self.peer = peer
         self._inner = inner
-        self._opened = opened
-        self._connections_max = connections_max
+        self._places = places
         self._header_timeout_s = header_timeout_s
+        self._opening: asyncio.Task[None] | None = None
         self._transport: asyncio.BaseTransport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._running = 0
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is running."""
+        return self._running > 0
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the peer has shown a certificate."""
+        return self._transport is not None and bool(self._transport.get_extra_info("peercert"))
+
+    def open(self, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
+        """Begin to speak on *accepted*."""
+        self._opening = asyncio.create_task(self._open(accepted, tls))
+
+    def end(self) -> None:
+        """Close the connection at once."""
+        if self._transport is not None:
+            _abort(self._transport)
+        elif self._opening is not None:
+            self._opening.cancel()
+
+    async def _open(self, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
+        accepted.setblocking(False)  # noqa: FBT003 - the library's own
+        try:
+            with suppress(OSError):  # what goes wrong with a handshake, or takes too long
+                await asyncio.get_running_loop().connect_accepted_socket(
+                    lambda: self,
+                    accepted,
+                    ssl=tls,
+                    ssl_handshake_timeout=None if tls is None else self._header_timeout_s,
+                )
+        finally:
+            self._opening = None
+            if self._transport is None:
+                accepted.close()
+                self._places.leave(self)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if len(self._opened) >= self._connections_max:
-            _abort(transport)
-            return
-        self._opened.add(self)
         self._transport = transport
         self._expect_head()
         self._inner.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._places.leave(self)
         if self._transport is None:
             return
         self._transport = None
-        self._opened.discard(self)
         self._stop_timer()
         self._inner.connection_lost(exc)
 

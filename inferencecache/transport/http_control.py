@@ -1,7 +1,8 @@
 """The control listener: authentication, methods, limits, and the boundary for what goes wrong.
 
-A request passes these points in order: is there such a path, is there room, may the sender come
-in, is the method right, does the body fit and arrive in time. Then its page makes the answer.
+A request passes these points in order: is there such a path, may the sender come in, is there
+room, is the method right, does the body fit and arrive in time. Then its page makes the answer.
+So nobody who may not come in takes the room of those who may.
 """
 
 import asyncio
@@ -109,26 +110,33 @@ class ControlListener:
         """Stop listening and close every connection."""
         await self._server.stop()
 
+    async def end_certified(self) -> int:
+        """Make all clients with certificates connect again; return how many there were."""
+        return self._server.end_certified()
+
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         endpoint = self._endpoints.get(request.path)
         if endpoint is None:
             return refusal(404, "404 page not found\n")
+        try:
+            refused = await _authenticate(request, endpoint)
+            return refused if refused is not None else await self._admit(request, endpoint)
+        except Exception:  # noqa: BLE001 - the HTTP boundary: logged, answered, never fatal
+            self._log.exception("control_page_failed", path=request.path)
+            return refusal(500, "internal error\n")
+
+    async def _admit(self, request: web.BaseRequest, endpoint: Endpoint) -> web.Response:
+        """Give a request that may come in one of the places, if there is one."""
         if self._running >= self._settings.requests_max:
             return refusal(503, "too many requests\n", {"Retry-After": "1"})
         self._running += 1
         try:
-            return await self._admit(request, endpoint)
-        except Exception:  # noqa: BLE001 - the HTTP boundary: logged, answered, never fatal
-            self._log.exception("control_page_failed", path=request.path)
-            return refusal(500, "internal error\n")
+            return await self._page(request, endpoint)
         finally:
             self._running -= 1
 
-    async def _admit(self, request: web.BaseRequest, endpoint: Endpoint) -> web.Response:
+    async def _page(self, request: web.BaseRequest, endpoint: Endpoint) -> web.Response:
         """Let the request through to its page, or say why not."""
-        refused = await _authenticate(request, endpoint)
-        if refused is not None:
-            return refused
         if request.method not in endpoint.methods:
             return refusal(405, "method not allowed\n\n", {"Allow": ", ".join(endpoint.methods)})
         try:

@@ -2,21 +2,29 @@
 
 Rules of this file:
 
-1. Files are looked at when a connection is made, so rotation needs no timer and no restart.
-2. Only a whole is taken: the key fits the certificate, the authority can be read. Half of a
-   rotation, certificate first and key a moment later, is refused and noticed again.
-3. May be called from any thread: the gRPC core asks from its own.
+1. Files are looked at again and again by somebody who may block. Connections take what was found
+   last, as the event loop and the threads of the gRPC core, which ask, must not wait.
+2. Only a whole is taken: the key fits the certificate, the authority can be read, and both TLS
+   libraries of the process, Python's and gRPC's, can serve with it. Half of a rotation, certificate
+   first and key a moment later, is refused and noticed again.
+3. All listeners follow the same rule, so that they never end up with different ones of the same
+   files.
 """
 
+import re
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
+from typing import Final
 
 from inferencecache.clock import Clock
 from inferencecache.errors import InferenceCacheError
 from inferencecache.transport.file_watch import FileWatch
+from inferencecache.transport.tls_leaf import USABLE, is_usable
+from inferencecache.transport.tls_trial import TrialError, grpc_takes
+
+_CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.*?)-----END", re.DOTALL)
 
 
 class TlsLoadError(InferenceCacheError):
@@ -81,6 +89,7 @@ class TlsFiles:
     Attributes:
         reloads: Changes taken over since the start.
         failures: Changes that were refused.
+        removals: How many of the changes taken over have taken an authority of clients away.
     """
 
     def __init__(self, paths: TlsPaths, clock: Clock, complain: Callable[[str], None]) -> None:
@@ -88,9 +97,9 @@ class TlsFiles:
         self._watch = FileWatch(paths.all(), clock)
         self._complain = complain
         self._complaint = ""
-        self._lock = Lock()
         self.reloads = 0
         self.failures = 0
+        self.removals = 0
         self._watch.take_change()
         self._material = load(paths)
 
@@ -99,33 +108,46 @@ class TlsFiles:
         """Whether clients are checked against an authority."""
         return bool(self._paths.client_ca_file)
 
+    @property
     def current(self) -> TlsMaterial:
-        """Return the newest whole material; never raises."""
-        with self._lock:
-            if self._watch.take_change():
-                self._reload()
-            return self._material
+        """The newest whole material; may be asked for in any thread."""
+        return self._material
 
-    def _reload(self) -> None:
+    def look(self) -> None:
+        """Take over what has changed, if it is whole; one look at a time, and it blocks."""
+        if not self._watch.take_change():
+            return
         try:
             material = load(self._paths)
+            is_new = _parts(material) != _parts(self._material)
+            if is_new:
+                _try(material)
         except TlsLoadError as error:
             if error.reason != self._complaint:
                 self._complaint = error.reason
                 self.failures += 1
                 self._complain(error.reason)
-            return
-        self._complaint = ""
-        if _parts(material) != _parts(self._material):
-            self._material = material
-            self.reloads += 1
+        except TrialError as error:
+            self._watch.forget()
+            self._complain(f"changed files cannot be tried, which is tried again: {error}")
+        else:
+            self._complaint = ""
+            if is_new:
+                self._take(material)
+
+    def _take(self, material: TlsMaterial) -> None:
+        before, self._material = self._material, material
+        self.reloads += 1
+        if _authorities(before) - _authorities(material):
+            self.removals += 1
 
 
 def load(paths: TlsPaths) -> TlsMaterial:
     """Read and check the files.
 
     Raises:
-        TlsLoadError: A file cannot be read, is not PEM, or does not fit the others.
+        TlsLoadError: A file cannot be read, is not PEM, does not fit the others, or holds a kind
+            of key that clients of gRPC cannot use.
     """
     before = _read(paths)
     certificate, key, client_ca = before
@@ -137,6 +159,8 @@ def load(paths: TlsPaths) -> TlsMaterial:
     except (OSError, ValueError) as error:
         pair = f"{paths.cert_file} and {paths.key_file}"
         raise TlsLoadError(f"{pair} are no certificate and its key: {_words(error)}") from error
+    if not is_usable(certificate):
+        raise TlsLoadError(f"clients of gRPC cannot use {paths.cert_file}: expected {USABLE}")
     if client_ca is not None:
         _trust(context, paths.client_ca_file, client_ca)
     if _read(paths) != before:
@@ -170,6 +194,23 @@ def _trust(context: ssl.SSLContext, path: str, client_ca: bytes) -> None:
     context.verify_mode = ssl.CERT_OPTIONAL
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
+
+
+def _try(material: TlsMaterial) -> None:
+    """Refuse what the gRPC core does not take.
+
+    Raises:
+        TlsLoadError: It does not.
+        TrialError: It cannot be asked now.
+    """
+    if not grpc_takes(material.certificate, material.key, material.client_ca):
+        raise TlsLoadError("gRPC does not take this certificate, its key or the clients' authority")
+
+
+def _authorities(material: TlsMaterial) -> frozenset[bytes]:
+    """Return the authorities of clients, however they are ordered and broken into lines."""
+    found = _CERTIFICATE.findall(material.client_ca or b"")
+    return frozenset(b"".join(each.split()) for each in found)
 
 
 def _no_password() -> str:

@@ -1,4 +1,4 @@
-"""TLS for the two kinds of listener; both look for new files at each connection."""
+"""TLS for the two kinds of listener; both take the newest files at each connection."""
 
 import ssl
 from collections.abc import Callable
@@ -14,12 +14,12 @@ def grpc_credentials(files: TlsFiles) -> grpc.ServerCredentials:
 
     The C core accepts TLS 1.2 and 1.3 only.
     """
-    served = files.current()
+    served = files.current
 
     def newest() -> grpc.ServerCertificateConfiguration | None:
         """Return what changed since the last connection, None for nothing."""
         nonlocal served
-        material = files.current()
+        material = files.current
         if material is served:
             return None
         served = material
@@ -34,10 +34,10 @@ def grpc_credentials(files: TlsFiles) -> grpc.ServerCredentials:
 
 def http_context(files: TlsFiles) -> ssl.SSLContext:
     """Return a context for an HTTP port; client certificates are checked where they are shown."""
-    context = files.current().context
+    context = files.current.context
 
     def swap(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        connection.context = files.current().context
+        connection.context = files.current.context
 
     context.sni_callback = swap
     return context

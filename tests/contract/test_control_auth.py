@@ -196,6 +196,7 @@ async def test_rotated_files_count_for_the_next_connection(tmp_path: Path) -> No
     async with controlled(certified.settings) as control:
         assert (await control.ask("GET", "/snapshot", ssl=old)).status == 200
         fresh = Certified(tmp_path)
+        await control.server.rotation.look()
         new = fresh.client("admin")
         async with aiohttp.ClientSession() as http:
             page = control.server.control_url + "/snapshot"

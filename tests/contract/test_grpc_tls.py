@@ -7,9 +7,10 @@ from pathlib import Path
 
 import grpc
 import pytest
-from certificates import Authority, Pair, replace_file
-from controlled import SCOPE, controlled, update
+from certificates import Authority, replace_file
+from controlled import controlled, update
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tls_clients import channel, reaches, served_serial
 
 from inferencecache.settings.server import ServerSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
@@ -26,39 +27,6 @@ def tls_settings(
     ca_file = str(authority.write(directory / "clients.pem")) if with_clients else ""
     tls = TlsSettings(cert_file=str(cert_file), key_file=str(key_file), client_ca_file=ca_file)
     return throwaway_server_settings(tls=tls)
-
-
-def channel(target: str, authority: Authority, client: Pair | None = None) -> grpc.aio.Channel:
-    """Return a channel with a connection of its own."""
-    options = (("grpc.use_local_subchannel_pool", 1),)
-    return grpc.aio.secure_channel(target, authority.channel_credentials(client), options)
-
-
-async def reaches(target: str, authority: Authority, client: Pair | None = None) -> bool:
-    """Return whether a new connection gets an answer."""
-    async with channel(target, authority, client) as connected:
-        try:
-            await rpc.InferenceCacheStub(connected).LookupRoute(pb.LookupRouteRequest(**SCOPE))
-        except grpc.aio.AioRpcError as error:
-            if error.code() is not grpc.StatusCode.UNAVAILABLE:
-                raise
-            return False
-    return True
-
-
-async def served_serial(target: str) -> int:
-    """Return the serial number of the certificate that a new connection is shown."""
-    from cryptography import x509  # noqa: PLC0415 - only here
-
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
-    host, _, port = target.rpartition(":")
-    _, writer = await asyncio.open_connection(host, int(port), ssl=context)
-    shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    writer.transport.abort()
-    return x509.load_der_x509_certificate(shown).serial_number
 
 
 async def test_lookups_and_health_work_over_tls(tmp_path: Path) -> None:
@@ -124,10 +92,12 @@ async def test_a_rotated_certificate_is_served_to_new_connections(tmp_path: Path
             first = await served_serial(target)
             second = authority.server()
             replace_file(tmp_path / "server.pem", second.certificate)
+            await control.server.rotation.look()
             assert await served_serial(target) == first
             (fields,) = control.log.of("grpc_tls_reload")
             assert "server.key" in str(fields["reason"])
             replace_file(tmp_path / "server.key", second.key)
+            await control.server.rotation.look()
             assert await served_serial(target) == second.serial
             await stub.LookupRoute(pb.LookupRouteRequest())
         reloads = "inferencecache_tls_reloads_total"
@@ -144,5 +114,6 @@ async def test_clients_need_a_certificate_of_the_newest_authority(tmp_path: Path
         assert not await reaches(target, authority, other.client("gateway"))
         assert await reaches(target, authority, authority.client("gateway"))
         other.write(tmp_path / "clients.pem")
+        await control.server.rotation.look()
         assert not await reaches(target, authority, authority.client("gateway"))
         assert await reaches(target, authority, other.client("gateway"))

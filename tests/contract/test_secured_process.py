@@ -7,6 +7,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from certificates import Authority
+from odd_certificates import KINDS
 from server_process import spawn
 
 SA = "system:serviceaccount:cache:controller"
@@ -93,6 +94,25 @@ async def test_an_authority_that_cannot_be_read_exits_with_1(tmp_path: Path) -> 
     assert server.events == ["kube_client"]
 
 
+@pytest.mark.parametrize("listener", ["grpc", "control"])
+@pytest.mark.parametrize("kind", ["secp256k1", "Ed25519", "P-521", "RSA that may not sign"])
+async def test_a_pair_that_clients_cannot_use_exits_with_1(
+    tmp_path: Path, listener: str, kind: str
+) -> None:
+    """The event says that it is the certificate, whichever listener it is for."""
+    KINDS[kind]().write(tmp_path)
+    prefix = "" if listener == "grpc" else "control-"
+    code, line = await refusal(
+        tmp_path,
+        "--insecure-disable-auth",
+        f"--{prefix}tls-cert-file=server.pem",
+        f"--{prefix}tls-key-file=server.key",
+    )
+    fields = json.loads(line)
+    assert (code, fields["msg"], fields["level"]) == (1, f"{listener}_tls_load", "ERROR")
+    assert "server.pem" in fields["reason"]
+
+
 async def statuses(page: str, authority: Authority, directory: Path) -> list[int]:
     """Return the answers to nobody, to a stranger, and to the right client."""
     found = []
@@ -110,6 +130,7 @@ async def test_a_whole_set_of_files_starts(tmp_path: Path) -> None:
     ca_file = authority.write(tmp_path / "ca.pem")
     server = await spawn(
         *FREE,
+        "--tls-check-interval=50ms",
         f"--tls-cert-file={cert_file}",
         f"--tls-key-file={key_file}",
         f"--tls-client-ca-file={ca_file}",
@@ -130,6 +151,9 @@ async def test_a_whole_set_of_files_starts(tmp_path: Path) -> None:
         other = Authority("another")
         other.server().write(tmp_path)
         other.write(ca_file)
+        removed = await server.read_until("client_authority_removed")
+        assert removed["listener"] in {"grpc", "control"}
+        await server.read_until("client_authority_removed")
         assert await statuses(page, other, tmp_path) == [401, 403, 200]
         with pytest.raises(aiohttp.ClientError):
             await statuses(page, authority, tmp_path)

@@ -9,7 +9,11 @@ from pathlib import Path
 import grpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519
+from cryptography.hazmat.primitives.asymmetric.types import (
+    CertificateIssuerPrivateKeyTypes,
+    CertificatePublicKeyTypes,
+)
 from cryptography.x509.oid import NameOID
 
 _NOW = dt.datetime.now(dt.UTC)
@@ -23,7 +27,9 @@ LOOPBACK = (
 class Pair:
     """A certificate and its key, as PEM."""
 
-    def __init__(self, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
+    def __init__(
+        self, certificate: x509.Certificate, key: CertificateIssuerPrivateKeyTypes
+    ) -> None:
         self.certificate = certificate.public_bytes(serialization.Encoding.PEM)
         self.key = key.private_bytes(
             serialization.Encoding.PEM,
@@ -50,7 +56,7 @@ class Authority:
         self._certificate = (
             _builder(self._name, self._name, self._key.public_key())
             .add_extension(constraints, critical=True)
-            .add_extension(_key_usage(), critical=True)
+            .add_extension(_key_usage(digital_signature=True), critical=True)
             .add_extension(
                 x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False
             )
@@ -108,8 +114,31 @@ def replace_file(path: Path, content: bytes) -> None:
     os.replace(fresh, path)  # noqa: PTH105 - the one step
 
 
+def signed_by_itself(
+    key: CertificateIssuerPrivateKeyTypes,
+    names: tuple[x509.GeneralName, ...] = LOOPBACK,
+    *,
+    may_sign: bool | None = None,
+) -> Pair:
+    """Return a certificate of *key* that vouches for itself.
+
+    Args:
+        key: Of any kind.
+        names: Of whom it is.
+        may_sign: What it says about that; None for nothing.
+    """
+    name = _name("server")
+    builder = _builder(name, name, key.public_key()).add_extension(
+        x509.SubjectAlternativeName(names), critical=False
+    )
+    if may_sign is not None:
+        builder = builder.add_extension(_key_usage(digital_signature=may_sign), critical=True)
+    hashes_itself = isinstance(key, (ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey))
+    return Pair(builder.sign(key, None if hashes_itself else hashes.SHA256()), key)
+
+
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name, issuer: x509.Name, key: CertificatePublicKeyTypes
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -126,9 +155,9 @@ def _name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _key_usage() -> x509.KeyUsage:
+def _key_usage(*, digital_signature: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=True,
+        digital_signature=digital_signature,
         key_cert_sign=True,
         crl_sign=True,
         content_commitment=False,

@@ -8,13 +8,19 @@ from cryptography.hazmat.primitives import serialization
 
 from inferencecache.transport import tls_files
 from inferencecache.transport.system_clock import SystemClock
-from inferencecache.transport.tls_files import TlsFiles, TlsLoadError, TlsPaths, load
+from inferencecache.transport.tls_files import TlsFiles, TlsLoadError, TlsMaterial, TlsPaths, load
 
 
 @pytest.fixture(scope="module")
 def authority() -> Authority:
     """Return an authority."""
     return Authority()
+
+
+def current(files: TlsFiles) -> TlsMaterial:
+    """Look once, and return what is served with then."""
+    files.look()
+    return files.current
 
 
 def paths(directory: Path, authority: Authority, *, with_ca: bool = False) -> TlsPaths:
@@ -28,11 +34,11 @@ def test_a_rotated_pair_is_taken_at_the_next_look(tmp_path: Path, authority: Aut
     """Nothing has to be told about it."""
     where = paths(tmp_path, authority)
     files = TlsFiles(where, SystemClock(), print)
-    first = files.current()
-    assert files.current() is first
+    first = current(files)
+    assert current(files) is first
     second = authority.server()
     second.write(tmp_path)
-    assert files.current().certificate == second.certificate
+    assert current(files).certificate == second.certificate
     assert (files.reloads, files.failures) == (1, 0)
 
 
@@ -41,24 +47,24 @@ def test_half_a_rotation_waits_for_the_other_half(tmp_path: Path, authority: Aut
     where = paths(tmp_path, authority)
     complaints: list[str] = []
     files = TlsFiles(where, SystemClock(), complaints.append)
-    first, second = files.current(), authority.server()
+    first, second = current(files), authority.server()
     replace_file(Path(where.cert_file), second.certificate)
-    assert [files.current() for _ in range(3)] == [first] * 3
+    assert [current(files) for _ in range(3)] == [first] * 3
     assert len(complaints) == files.failures == 1
     assert "key values mismatch" in complaints[0]
     replace_file(Path(where.key_file), second.key)
-    assert files.current().certificate == second.certificate
+    assert current(files).certificate == second.certificate
 
 
 def test_files_that_go_away_leave_the_old_pair(tmp_path: Path, authority: Authority) -> None:
     """A listener never loses what it serves with."""
     where = paths(tmp_path, authority)
     files = TlsFiles(where, SystemClock(), print)
-    first = files.current()
+    first = current(files)
     Path(where.key_file).unlink()
-    assert files.current() is first
+    assert current(files) is first
     Path(where.cert_file).unlink()
-    assert files.current() is first
+    assert current(files) is first
 
 
 def test_an_authority_is_rotated_too(tmp_path: Path, authority: Authority) -> None:
@@ -68,7 +74,7 @@ def test_an_authority_is_rotated_too(tmp_path: Path, authority: Authority) -> No
     assert files.asks_clients
     other = Authority("another")
     other.write(Path(where.client_ca_file))
-    assert files.current().client_ca == other.pem
+    assert current(files).client_ca == other.pem
 
 
 def encrypted_key(authority: Authority) -> bytes:
@@ -134,9 +140,9 @@ def test_touched_files_are_no_rotation(tmp_path: Path, authority: Authority) -> 
     """The same content under a new time stamp is not counted."""
     where = paths(tmp_path, authority)
     files = TlsFiles(where, SystemClock(), print)
-    first = files.current()
+    first = current(files)
     Path(where.cert_file).touch()
-    assert files.current() is first
+    assert current(files) is first
     assert files.reloads == 0
 
 
@@ -146,4 +152,18 @@ def test_bundles_may_carry_comments_in_any_language(tmp_path: Path, authority: A
     bundle = Path(where.client_ca_file)
     bundle.write_bytes("# Autorité de test\n".encode() + authority.pem)
 
-    assert TlsFiles(where, SystemClock(), print).current().client_ca == bundle.read_bytes()
+    assert TlsFiles(where, SystemClock(), print).current.client_ca == bundle.read_bytes()
+
+
+def test_only_authorities_that_go_away_are_told(tmp_path: Path, authority: Authority) -> None:
+    """A new one beside the old, another order and other comments take nobody's access away."""
+    where = paths(tmp_path, authority, with_ca=True)
+    bundle, other = Path(where.client_ca_file), Authority("another")
+    files = TlsFiles(where, SystemClock(), print)
+    for together in (authority.pem + other.pem, other.pem + b"# comment\n" + authority.pem):
+        replace_file(bundle, together)
+        assert current(files).client_ca == together
+    assert files.removals == 0
+    replace_file(bundle, other.pem)
+    assert current(files).client_ca == other.pem
+    assert files.removals == 1

@@ -1,0 +1,118 @@
+"""Count the calls that run on a port, and turn new ones away while it comes to its end.
+
+Rules of this file: a call that has begun is never turned away; one that is learns UNAVAILABLE,
+which callers may try again elsewhere. A call has left when the library has sent its status.
+
+Streams and other calls are counted apart. Streams may stay open for hours; the others are short,
+so while a port waits for its streams it still answers them.
+"""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import grpc
+
+from inferencecache.transport.rpc_table import Behaviour, RpcHandler
+
+_GOING: Final = "the server is shutting down; try again"
+
+
+class CallGate:
+    """Lets calls through to their handlers, until it is closed."""
+
+    def __init__(self) -> None:
+        self._calls = _Passage()
+        self._streams = _Passage()
+
+    def guarded(self, handler: RpcHandler) -> RpcHandler:
+        """Return *handler* behind the gate."""
+        kind = (handler.request_streaming, handler.response_streaming)
+        behaviour = getattr(handler, _BEHAVIOURS[kind])
+        passage = self._streams if any(kind) else self._calls
+        return _MAKERS[kind](
+            passage.through(behaviour),
+            request_deserializer=handler.request_deserializer,
+            response_serializer=handler.response_serializer,
+        )
+
+    def close_to_streams(self) -> None:
+        """Turn new streams away."""
+        self._streams.is_open = False
+
+    def close(self) -> None:
+        """Turn every new call away."""
+        self._streams.is_open = self._calls.is_open = False
+
+    async def wait_streams(self, limit_s: float) -> None:
+        """Wait until no stream is open, at most *limit_s* seconds."""
+        await self._streams.wait_empty(limit_s)
+
+    async def wait_calls(self, limit_s: float) -> None:
+        """Wait until no other call runs, at most *limit_s* seconds."""
+        await self._calls.wait_empty(limit_s)
+
+
+class _Passage:
+    """One kind of call: how many are in, and whether more may come.
+
+    Attributes:
+        is_open: Whether more may come.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self._inside = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def through(self, behaviour: Behaviour) -> Behaviour:
+        """Return *behaviour* with every call of it counted."""
+        if inspect.isasyncgenfunction(behaviour):
+
+            async def pass_stream(request: object, context: Any) -> AsyncIterator[object]:  # noqa: ANN401 - the library's own
+                await self._enter(context)
+                async for message in behaviour(request, context):
+                    yield message
+
+            return pass_stream
+
+        async def pass_call(request: object, context: Any) -> object:  # noqa: ANN401 - the library's own
+            await self._enter(context)
+            return await behaviour(request, context)
+
+        return pass_call
+
+    async def wait_empty(self, limit_s: float) -> None:
+        """Wait until none is in, at most *limit_s* seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                await self._empty.wait()
+
+    async def _enter(self, context: Any) -> None:  # noqa: ANN401 - the library's own
+        if not self.is_open:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, _GOING)
+        self._inside += 1
+        self._empty.clear()
+        context.add_done_callback(self._leave)
+
+    def _leave(self, _context: object) -> None:
+        self._inside -= 1
+        if not self._inside:
+            self._empty.set()
+
+
+_BEHAVIOURS: Final = {
+    (False, False): "unary_unary",
+    (False, True): "unary_stream",
+    (True, False): "stream_unary",
+    (True, True): "stream_stream",
+}
+_MAKERS: Final[dict[tuple[bool, bool], Callable[..., RpcHandler]]] = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, False): grpc.stream_unary_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
