@@ -3,14 +3,25 @@
 Five thousand files on every run; a hundred thousand with ``--long``.
 """
 
+import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_texts import load, policy, tenant, together
+from picker_texts import (
+    grant,
+    pool_of,
+    provider,
+    result_of,
+    worker_set,
+)
+from resource_texts import document, load, policy, tenant, together
 
+from inferencecache.clock import ManualClock
+from inferencecache.picker.fleet import ObjectName, WorkerSet
 from inferencecache.policy import PolicySnapshot
 from inferencecache.resources import (
     LoadState,
@@ -18,7 +29,10 @@ from inferencecache.resources import (
     SourceFile,
     product_kinds,
 )
+from inferencecache.resources.member_states import MemberState
+from inferencecache.service.picker_objects import SHOWN_KINDS, PickerObjects
 from inferencecache.service.policy_resources import policy_snapshot_slices
+from inferencecache.settings.fleet import FleetSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.resources import ResourceSettings
 
@@ -34,18 +48,29 @@ RIGHT = [
     together(policy("{strategy: {requireChain: true}}"), tenant()).encode(),
     tenant("{tenantID: b, quota: {maxIndexEntries: 10}}", name="b").encode(),
     b"kind: List\napiVersion: v1\nitems: [&a {kind: CachePolicy}, *a]\n",
+    together(provider(), worker_set(), grant()).encode(),
+    together(provider(name="w"), worker_set(), pool_of("InferenceProvider/w")).encode(),
+    pool_of("InferenceProvider/p", "InferenceWorkerSet/w", "InferenceWorkerSet/other/w").encode(),
+    document("PickerPolicy", "p", "{rules: [{tenants: [''], action: Deny}]}").encode(),
+    document("ModelRewrite", "m", "{rules: [{targets: [{modelRewrite: a}]}]}").encode(),
+]
+ENDPOINTS = [
+    b"- {name: a, address: '10.0.0.1:8000'}\n- {name: b, address: '[::1]:1', weight: 2}\n",
+    b"[]",
+    b'[{"name": "c", "address": "h:1", "labels": {"a": "b"}, "role": "decode"}]',
 ]
 PARTS = [
     *(b"'", b'"', b"[", b"]", b"{", b"}", b": ", b"\n", b"- ", b"---\n", b"&a ", b"*a", b"<<: *a"),
     *(b"!!str ", b"null", b"~", b"\x00", b"\xff", b"\xc2\xb5s", b"1e400", b".nan", b"9" * 30),
+    *(b"models: ", b"endpoints: ", b"tiers: ", b"InferenceWorkerSet", b"InferenceProvider", b"p"),
     *(b"metadata:", b"spec: ", b"name: ", b"kind: CacheTenant", b"\t", b"? ", b"|\n", b"%YAML 1.1"),
 ]
 OTHER = SourceFile(name="other.yaml", content=policy(name="kept", namespace="other").encode())
 
 
-def mutated(rng: random.Random) -> bytes:
-    """Return a right file with a few places changed."""
-    data = bytearray(rng.choice(SAMPLES if rng.random() < 0.2 else RIGHT))
+def mutated(rng: random.Random, right: Sequence[bytes] = RIGHT) -> bytes:
+    """Return one of the files that are *right*, or a sample, with a few places changed."""
+    data = bytearray(rng.choice(SAMPLES if rng.random() < 0.2 and right is RIGHT else right))
     for _ in range(rng.choice([1, 1, 1, 2, 5])):
         at = rng.randrange(len(data) + 1)
         match rng.randrange(5):
@@ -58,7 +83,7 @@ def mutated(rng: random.Random) -> bytes:
             case 3:
                 del data[at:]
             case _:
-                data[at:at] = rng.choice(RIGHT)
+                data[at:at] = rng.choice(right)
     return bytes(data)
 
 
@@ -80,7 +105,33 @@ def check(content: bytes, before: LoadState) -> LoadState:
     if not after.errors:
         assert not after.held
     flattened(after)
+    check_fleet(after)
     return after
+
+
+def check_fleet(state: LoadState) -> None:
+    """Check that every accepted member can be picked, no other one can, and all can be shown."""
+    objects = PickerObjects(FleetSettings(), ManualClock())
+    result_of(objects.apply_slices(state))
+    fleet = objects.fleet
+    picked = {
+        ("InferenceWorkerSet" if isinstance(member, WorkerSet) else "InferenceProvider", member.key)
+        for tier in fleet.everything.tiers
+        for member in tier.members
+    }
+    accepted = {
+        (key.kind, ObjectName(namespace=key.namespace, name=key.name))
+        for key, found in state.states.items()
+        if found.name == MemberState.ACCEPTED and key.kind != "InferencePool"
+    }
+    assert picked == accepted
+    for pool in fleet.pools.values():
+        members = [member for tier in pool.tiers for member in tier.members]
+        assert {member.key for member in members} <= {key for _kind, key in picked}
+    shown = {kind.kind for kind in SHOWN_KINDS}
+    items = result_of(objects.manifests_slices())["items"]
+    assert len(items) == sum(key.kind in shown for key in state.objects)
+    json.dumps(items)
 
 
 def flattened(state: LoadState) -> PolicySnapshot:
@@ -130,6 +181,27 @@ def test_no_file_upsets_the_loader_for_long() -> None:
 
     assert right > 4_000
     assert held > 10_000
+
+
+@pytest.mark.timeout(300)
+def test_no_endpoints_file_upsets_the_loader() -> None:
+    """A worker set has the endpoints of the last file without a mistake."""
+    rng = random.Random(SEED + 2)
+    loader = ResourceLoader(product_kinds(), SETTINGS)
+    spec = "{models: [{name: a}], endpointsFile: a.endpoints.yaml}"
+    owner = SourceFile(name="w.yaml", content=worker_set(spec).encode())
+    state, right, held = load({}), 0, 0
+    for _ in range(3_000):
+        content = mutated(rng, ENDPOINTS)
+        before = state
+        state = loader.load([SourceFile(name="a.endpoints.yaml", content=content), owner], before)
+        check_fleet(state)
+        right += not state.errors
+        if state.errors and before.objects:
+            held += 1
+            assert state.objects == before.objects
+    assert right > 100
+    assert held > 500
 
 
 @given(st.binary(max_size=60))
