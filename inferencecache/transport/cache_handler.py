@@ -1,8 +1,9 @@
 """The InferenceCache service: one thin method per RPC, named after it in snake case."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeGuard
 
 import grpc
 
@@ -30,6 +31,7 @@ from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["InferenceCache"]
 
 Context = grpc.aio.ServicerContext[Any, Any]
+Writer = Callable[[RouteAnswer], pb.LookupRouteResponse]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +58,11 @@ class HandlerParts:
 class CacheHandler:
     """Answers the service's RPCs: convert, call the plane, convert back.
 
-    LookupRoute guards itself, because its callers must never see an error; the others run inside
-    the boundary.
+    LookupRoute reads its own bytes and guards itself, because its callers must never see an error;
+    the others run inside the boundary.
 
     Args:
         parts: Its collaborators.
-
-    Attributes:
-        read: Makes a lookup of a request's bytes.
     """
 
     def __init__(self, parts: HandlerParts) -> None:
@@ -73,24 +72,27 @@ class CacheHandler:
         self._guard = parts.guard
         self._slice_entries = parts.ingest_slice_entries
         self._completer = Completer()
-        self._write = parts.stages.timed("write", route_response)
-        self.read = parts.stages.timed("read", read_route_request)
+        self._stages = parts.stages
+        self._untimed = read_route_request, route_response
+        self._timed = (
+            partial(parts.stages.timed, "read", read_route_request),
+            partial(parts.stages.timed, "write", route_response),
+        )
 
-    async def lookup_route(
-        self, request: RouteRequest | None, context: Context
-    ) -> pb.LookupRouteResponse:
+    async def lookup_route(self, data: bytes, context: Context) -> pb.LookupRouteResponse:
         """Answer which replicas are warm; whatever happens, without an error."""
-        if request is None:
-            self._observer.message_unparsable("LookupRoute")
-            return self._no_hint("")
-        answer = await self._decide(request, context)
-        if answer is None:
-            return self._no_hint(request.model_id)
+        read, write = self._timed if self._stages.is_due() else self._untimed
+        request = answer = None
         try:
-            return self._write(answer)
+            request = read(data)
+            if self._may_ask(request, context):
+                deadline_ns = self._deadline(context)
+                answer = self._plane.answer_sent(request, deadline_ns)
+                if answer is None:
+                    answer = await self._derive(request, deadline_ns)
         except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
             self._failures.failed("LookupRoute", error)
-        return pb.LookupRouteResponse(reason_code=ReasonCode.NO_HINT)  # counted when decided
+        return self._no_hint(request) if answer is None else self._written(answer, write)
 
     async def report_cache_state(
         self, request_iterator: AsyncIterable[WireUpdate | None], context: Context
@@ -153,20 +155,23 @@ class CacheHandler:
         """Wait until every update that has begun is applied."""
         await self._completer.finish()
 
-    async def _decide(self, request: RouteRequest, context: Context) -> RouteAnswer | None:
-        """Return the plane's answer, which it has counted, or None where there is none."""
+    def _may_ask(self, request: RouteRequest | None, context: Context) -> TypeGuard[RouteRequest]:
+        if request is None:
+            self._observer.message_unparsable("LookupRoute")
+            return False
+        return self._guard.allows("LookupRoute", context, Access.READ, request.tenant_id)
+
+    async def _derive(self, request: RouteRequest, deadline_ns: int | None) -> RouteAnswer:
+        """Answer a lookup that does not carry its hashes; few are like that."""
+        return await drive_lookup(self._plane.lookup_route_steps(request, deadline_ns))
+
+    def _written(self, answer: RouteAnswer, write: Writer) -> pb.LookupRouteResponse:
+        """Return *answer*, which is counted already, as a message."""
         try:
-            if not self._guard.allows("LookupRoute", context, Access.READ, request.tenant_id):
-                return None
-            # Most requests carry their hashes: they are answered without a step on the loop.
-            deadline_ns = self._deadline(context)
-            answer = self._plane.answer_sent(request, deadline_ns)
-            if answer is None:
-                answer = await drive_lookup(self._plane.lookup_route_steps(request, deadline_ns))
+            return write(answer)
         except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
             self._failures.failed("LookupRoute", error)
-            return None
-        return answer
+        return pb.LookupRouteResponse(reason_code=ReasonCode.NO_HINT)
 
     async def _apply(self, message: WireUpdate) -> None:
         update = await drive(update_steps(message, self._slice_entries))
@@ -188,7 +193,8 @@ class CacheHandler:
             return None
         return self._plane.clock.monotonic_ns() + int(remaining_s * NS_PER_S)
 
-    def _no_hint(self, model_id: str) -> pb.LookupRouteResponse:
+    def _no_hint(self, request: RouteRequest | None) -> pb.LookupRouteResponse:
+        model_id = "" if request is None else request.model_id
         self._plane.observer.lookup_finished(model_id, ReasonCode.NO_HINT, 0, hint_used=False)
         return pb.LookupRouteResponse(reason_code=ReasonCode.NO_HINT)
 
@@ -200,5 +206,5 @@ def cache_rpc_handlers(handler: CacheHandler, boundary: Boundary) -> dict[str, R
         handler,
         boundary,
         unguarded={"LookupRoute"},
-        readers={"LookupRoute": handler.read, "ReportCacheState": read_update},
+        readers={"LookupRoute": bytes, "ReportCacheState": read_update},
     )

@@ -208,11 +208,11 @@ def _add_packed_chain(batch: _Batch, data: bytes) -> bool:
     cut = _cutter.cut(data)
     if cut is None:
         return False
-    entry = pb.PrefixEntry.FromString(cut.rest)
-    if entry.block_hashes or (cut.counts and entry.block_token_counts):
+    hashes, counts, rest = cut
+    entry = pb.PrefixEntry.FromString(rest)
+    if entry.block_hashes or (counts and entry.block_token_counts):
         return False
-    counts = cut.counts or entry.block_token_counts[:]
-    batch.add_chain(entry, cut.hashes, counts)
+    batch.add_chain(entry, hashes, counts or entry.block_token_counts[:])
     return True
 
 

@@ -26,43 +26,45 @@ STAGE_CATALOG: Final = (LOOKUP_STAGES,)
 
 
 class LookupStages:
-    """Measures a sample of each stage.
+    """Measures the stages of a sample of lookups.
 
     Args:
         clock: Measures.
-        sample_interval: One call in so many is measured, >= 1.
+        sample_interval: One lookup in so many is measured, >= 1.
     """
+
+    __slots__ = ("_clock", "_countdown", "_durations", "_interval")
 
     def __init__(self, clock: Clock, sample_interval: int) -> None:
         self._clock = clock
-        self._interval = sample_interval
+        self._interval = self._countdown = sample_interval
         self._durations: dict[str, Durations] = {}
 
+    def is_due(self) -> bool:
+        """Count one lookup and tell whether it is to be measured."""
+        self._countdown -= 1
+        if self._countdown:
+            return False
+        self._countdown = self._interval
+        return True
+
     def timed(
-        self, stage: str, work: Callable[[ArgumentT], ResultT]
-    ) -> Callable[[ArgumentT], ResultT]:
-        """Return *work*, measured now and then.
+        self, stage: str, work: Callable[[ArgumentT], ResultT], argument: ArgumentT
+    ) -> ResultT:
+        """Return what *work* makes of *argument*, measured.
 
         Args:
-            stage: Its label, each once.
+            stage: Its label.
             work: What is measured.
+            argument: What it works on.
         """
-        durations = self._durations[stage] = Durations(LOOKUP_STAGES.buckets_seconds)
-        clock, interval = self._clock, self._interval
-        countdown = interval
-
-        def sampled(argument: ArgumentT) -> ResultT:
-            nonlocal countdown
-            countdown -= 1
-            if countdown:
-                return work(argument)
-            countdown = interval
-            started_ns = clock.monotonic_ns()
-            result = work(argument)
-            durations.observe(clock.monotonic_ns() - started_ns)
-            return result
-
-        return sampled
+        durations = self._durations.get(stage)
+        if durations is None:
+            durations = self._durations[stage] = Durations(LOOKUP_STAGES.buckets_seconds)
+        started_ns = self._clock.monotonic_ns()
+        result = work(argument)
+        durations.observe(self._clock.monotonic_ns() - started_ns)
+        return result
 
     def families(self) -> list[Family]:
         """Return a copy of the numbers."""

@@ -13,24 +13,33 @@ needs almost none of them::
 Theory of operation: a message is a sequence of fields, and the meaning of one field does not change
 when whole other fields are cut out around it. So the records are cut out, and what is left goes
 through the library's parser, which judges everything else: text that is not UTF-8, fields out of
-order or unknown, garbage. Where records cannot be told apart for certain, or more of the same field
-turns up elsewhere, the library parses the whole message.
+order or unknown, garbage. What is left names a partition and hardly anything else, so the same
+bytes come again and again, and are parsed once. Where records cannot be told apart for certain, or
+more of the same field turns up elsewhere, the library parses the whole message.
 
 Source: the Protocol Buffers encoding guide, sections on message structure and packed fields.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from google.protobuf.message import DecodeError
 
+from inferencecache.index import PackedHashes
 from inferencecache.service import RouteRequest
 from inferencecache.transport.convert_lookup import route_request
-from inferencecache.transport.wire_chain import ChainCutter, CutChain
+from inferencecache.transport.wire_chain import ChainCutter
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 _cutter: Final = ChainCutter(pb.LookupRouteRequest.DESCRIPTOR)
 _parse: Final[Callable[[bytes], pb.LookupRouteRequest]] = pb.LookupRouteRequest.FromString
+
+_RESTS_MAX: Final = 1_024
+"""Remainders remembered: partitions, as often as clients ask them for something else as well."""
+
+_REST_BYTES_MAX: Final = 512
+"""Longest remainder worth remembering; it bounds what a peer can make us remember."""
 
 
 def read_route_request(data: bytes) -> RouteRequest | None:
@@ -41,14 +50,36 @@ def read_route_request(data: bytes) -> RouteRequest | None:
     """
     try:
         cut = _cutter.cut(data)
-        request = _read_packed(cut) if cut is not None else None
-        return request or route_request(_parse(data))
+        request = _read_cut(*cut) if cut is not None else None
+        return route_request(_parse(data)) if request is None else request
     except DecodeError:
         return None
 
 
-def _read_packed(cut: CutChain) -> RouteRequest | None:
-    rest = _parse(cut.rest)
-    if rest.block_hashes or (cut.counts and rest.block_token_counts):
+def _read_cut(
+    hashes: PackedHashes, counts: Sequence[int] | None, rest: bytes
+) -> RouteRequest | None:
+    """Return what a chain and the *rest* of its message ask, None if the rest has more of it."""
+    if counts is None:
+        message = _parse(rest)
+        return None if message.block_hashes else route_request(message, hashes)
+    read = _read_rest if len(rest) <= _REST_BYTES_MAX else _read_rest.__wrapped__
+    asked = read(rest)
+    if asked is None:
         return None
-    return route_request(rest, cut.hashes, cut.counts)
+    *others, _, _ = asked
+    # What the constructor does, without a Python call.
+    return tuple.__new__(RouteRequest, (*others, hashes, counts))
+
+
+@lru_cache(maxsize=_RESTS_MAX)
+def _read_rest(rest: bytes) -> RouteRequest | None:
+    """Return what a message without its chain asks, None if that holds more of the chain.
+
+    Raises:
+        DecodeError: It does not parse.
+    """
+    message = _parse(rest)
+    if message.block_hashes or message.block_token_counts:
+        return None
+    return route_request(message)

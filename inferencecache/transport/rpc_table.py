@@ -8,11 +8,11 @@ in snake case; every method but those that guard themselves runs inside the boun
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from operator import methodcaller
 from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
-from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from inferencecache.transport.boundary import Boundary
@@ -26,6 +26,9 @@ Behaviour = Callable[..., Any]
 
 Reader = Callable[[bytes], object]
 """Makes a request of received bytes, None where they do not parse; never raises."""
+
+_SERIALIZE: Final = methodcaller("SerializeToString")
+"""Makes bytes of a message, without a Python call."""
 
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -74,12 +77,8 @@ def _rpc_handler(method: MethodDescriptor, behaviour: Behaviour, reader: Reader)
     return make(
         behaviour,
         request_deserializer=reader,
-        response_serializer=_serialize,
+        response_serializer=_SERIALIZE,
     )
-
-
-def _serialize(message: Message) -> bytes:
-    return message.SerializeToString()
 
 
 def _guard(method: MethodDescriptor, behaviour: Behaviour, boundary: Boundary) -> Behaviour:

@@ -12,7 +12,7 @@ Source: the Protocol Buffers encoding guide, sections on message structure and p
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from google.protobuf.descriptor import Descriptor
 
@@ -25,18 +25,11 @@ _MORE: Final = 0x80
 """Set in every byte of a varint but its last one."""
 
 
-class CutChain(NamedTuple):
-    """A chain and what is left of its message.
+CutChain = tuple[PackedHashes, Sequence[int] | None, bytes]
+"""The blocks, their token counts, and the message without both.
 
-    Attributes:
-        hashes: The blocks.
-        counts: Their token counts, None where the library has to read them.
-        rest: The message without what was cut out.
-    """
-
-    hashes: PackedHashes
-    counts: Sequence[int] | None
-    rest: bytes
+The counts are None where the library has to read them in what is left.
+"""
 
 
 class ChainCutter:
@@ -57,13 +50,13 @@ class ChainCutter:
 
         The caller reads the rest, and must find no further hash or count in it.
         """
-        start = _find(data, self._hashes_tag[0])
-        stop = _end_of_records(data, start, self._hashes_tag) if start >= 0 else -1
+        tag = self._hashes_tag
+        start = 0 if data.startswith(tag) else _find(data, tag[0])
+        stop = _end_of_records(data, start, tag) if start >= 0 else -1
         if stop < 0:
             return None
         counts, after = _counts_at(data, stop, self._counts_tag)
-        rest = data[:start] + data[after:]
-        return CutChain(_packed(data, start, stop), counts, rest)
+        return _packed(data, start, stop), counts, data[:start] + data[after:]
 
 
 def _tag(descriptor: Descriptor, name: str) -> bytes:
@@ -106,8 +99,8 @@ def _end_of_records(data: bytes, start: int, tag: bytes) -> int:
         return -1
     stride = width + 2
     tags = data[start::stride]
+    records = tags.rfind(tag) + 1
     # Bytes of later fields may look like tags at this distance; then there are fewer records.
-    records = tags.count(tag)
     if tags[:records] != tag * records:
         records = len(tags) - len(tags.lstrip(tag))
     stop = start + records * stride
@@ -121,9 +114,8 @@ def _packed(data: bytes, start: int, stop: int) -> PackedHashes:
     """Return records as the index packs blocks: length, hash and a pad, without the tag."""
     width = data[start + 1]
     stride = width + 2
-    # One copy, and no more: a chain is several KiB, and each further copy is cold memory. The last
-    # record's pad is the byte after it, if there is one.
-    packed = bytearray(memoryview(data)[start + 1 : stop + 1])
+    # The last record's pad is the byte after it, if there is one.
+    packed = bytearray(data[start + 1 : stop + 1])
     if stop == len(data):
         packed.append(0)
     packed[width + 1 :: stride] = bytes(len(packed) // stride)
@@ -136,17 +128,18 @@ def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, 
     Counts below 128 take one byte each, so the field's content is the sequence of them. A larger
     count of two bytes, the same for every block, is read once.
     """
-    if data[at : at + 1] != tag:
+    if not data.startswith(tag, at):
         return None, at
     size, begin = _short_varint(data, at + 1)
-    content = data[begin : begin + size]
+    end = begin + size
+    content = data[begin:end]
     if not size or len(content) < size:
         return None, at
     if content.isascii():
-        return content, begin + size
+        return content, end
     count, width = _short_varint(content, 0)
     if content == content[:width] * (size // width if width else 0):
-        return [count] * (size // width), begin + size
+        return [count] * (size // width), end
     return None, at
 
 

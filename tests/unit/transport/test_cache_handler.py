@@ -13,7 +13,6 @@ from inferencecache.transport import cache_handler
 from inferencecache.transport.boundary import FailureLog
 from inferencecache.transport.cache_handler import CacheHandler, HandlerParts
 from inferencecache.transport.lookup_stages import LookupStages
-from inferencecache.transport.read_lookup import read_route_request
 from inferencecache.transport.wire_update import WireUpdate, read_update
 from inferencecache.types import ReasonCode
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
@@ -44,8 +43,7 @@ def made(recorder: Recorder, plane: CachePlane) -> CacheHandler:
 
 async def ask(handler: CacheHandler) -> pb.LookupRouteResponse:
     """Ask for a chain."""
-    request = read_route_request(lookup(chain=BLOCKS[:8]).SerializeToString())
-    return await handler.lookup_route(request, Patient())
+    return await handler.lookup_route(lookup(chain=BLOCKS[:8]).SerializeToString(), Patient())
 
 
 async def one_update() -> AsyncIterator[WireUpdate | None]:
@@ -101,6 +99,22 @@ async def test_a_lookup_whose_answer_cannot_be_written_is_counted_once(
 
     assert answer == pb.LookupRouteResponse(reason_code="NO_HINT")
     assert recorder.lookups == {("m1", ReasonCode.PREFIX_MATCH, True): 1}
+    assert recorder.failures == {"LookupRoute": 1}
+
+
+async def test_a_lookup_that_cannot_be_read_is_counted_once(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever stands in the way of reading it; nobody knows its model."""
+
+    def broken(_data: bytes) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cache_handler, "read_route_request", broken)
+    handler = made(recorder, new_plane(recorder=recorder))
+
+    assert await ask(handler) == pb.LookupRouteResponse(reason_code="NO_HINT")
+    assert recorder.lookups == {("", ReasonCode.NO_HINT, False): 1}
     assert recorder.failures == {"LookupRoute": 1}
 
 
