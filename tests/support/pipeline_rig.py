@@ -39,7 +39,7 @@ from inferencecache.picker.pipeline.build import PipelineSources, build_pipeline
 from inferencecache.picker.pipeline.config import PipelineConfig, PluginEntry, ProfileEntry
 from inferencecache.picker.pipeline.config import ProfileStep as Step
 from inferencecache.picker.pipeline.hooks import Keys
-from inferencecache.picker.pipeline.parameters import PluginParameters
+from inferencecache.picker.pipeline.parameters import PluginParameters, read_parameters
 from inferencecache.picker.pipeline.registry import PluginRegistry, PluginServices, PluginType
 from inferencecache.picker.plugins import BUILTIN_TYPES
 from inferencecache.picker.request import Affinity, Api, InferenceRequest
@@ -230,6 +230,14 @@ def pipeline(
     return build_pipeline(config, sources(registry(**more), draw))
 
 
+def made(type_name: str, *, draw: Callable[[], float] | None = None, **parameters: object) -> Any:  # noqa: ANN401 - any plugin
+    """Return a plugin of the product as a configuration would make it."""
+    known = PluginRegistry(BUILTIN_TYPES)
+    found = known.find(type_name, "type")
+    read = read_parameters(parameters, found.parameters, "parameters")
+    return found.make(read, sources(known, draw).services)
+
+
 def profile(name: str, *steps: str | tuple[str, float]) -> ProfileEntry:
     """Return the entry of a profile; a step is a plugin, or a plugin and its weight."""
     return ProfileEntry(
@@ -248,8 +256,8 @@ def director(
     return Director(
         DirectorParts(
             pipeline=built,
-            runner=runner or InOrder(),
-            observer=noted or Noted(),
+            runner=InOrder() if runner is None else runner,
+            observer=Noted() if noted is None else noted,
             attributes_max=SETTINGS.attributes_max,
         )
     )

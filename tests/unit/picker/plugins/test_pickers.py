@@ -1,0 +1,59 @@
+"""Pickers: in which order they put what was scored."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+from pipeline_rig import draws, made, request, workers
+
+from inferencecache.picker.pipeline import Scored
+
+
+def scored(**points: float) -> list[Scored]:
+    """Return endpoints with these scores."""
+    return [Scored(workers(name)[0], score) for name, score in points.items()]
+
+
+def order(picked: list[Scored]) -> str:
+    """Return the names of *picked*."""
+    return "".join(entry.endpoint.name for entry in picked)
+
+
+def test_max_score_puts_equal_scores_in_random_order() -> None:
+    """Lowest number first: c drew 0.1, a 0.9."""
+    picker = made("max-score-picker", draw=draws(0.9, 0.5, 0.1))
+    assert order(picker.pick(request(), scored(a=1.0, b=0.5, c=1.0))) == "cab"
+
+
+def test_random_ignores_scores() -> None:
+    """Lowest number first."""
+    picker = made("random-picker", draw=draws(0.9, 0.5, 0.1))
+    assert order(picker.pick(request(), scored(a=1.0, b=0.5, c=0.0))) == "cba"
+
+
+def test_weighted_random_takes_the_highest_key() -> None:
+    """0.5 ** (1 / 0.5) = 0.25 beats 0.2 ** (1 / 1) = 0.2; who has no points comes last."""
+    picker = made("weighted-random-picker", draw=draws(0.9, 0.2, 0.5))
+    assert order(picker.pick(request(), scored(z=0.0, a=1.0, b=0.5))) == "baz"
+
+
+def test_weighted_random_is_uniform_without_points() -> None:
+    """Highest number first."""
+    picker = made("weighted-random-picker", draw=draws(0.1, 0.9))
+    assert order(picker.pick(request(), scored(a=0.0, b=-1.0))) == "ba"
+
+
+def test_weighted_random_picks_in_proportion() -> None:
+    """3 to 1: of 4,000 draws 3,000 plus or minus four standard deviations of 27."""
+    picker = made("weighted-random-picker", draw=Random(7).random)
+    entries = scored(a=0.75, b=0.25)
+    counts = Counter(order(picker.pick(request(), entries))[0] for _ in range(4_000))
+    assert counts["a"] == pytest.approx(3_000, abs=110)
+
+
+@pytest.mark.parametrize("name", ["max-score-picker", "random-picker", "weighted-random-picker"])
+def test_all_endpoints_come_back(name: str) -> None:
+    """Whoever is second is needed when a PreRequest plugin fails; pasted parameters are read."""
+    picker = made(name, draw=Random(1).random, maxNumOfEndpoints=1)
+    for entries in (scored(a=1.0), scored(a=1.0, b=0.0, c=0.3)):
+        assert sorted(order(picker.pick(request(), entries))) == sorted(order(entries))
