@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
-from inferencecache.picker.choosing.suppression.standing import Failures, Standing, is_pickable
+from inferencecache.picker.choosing.suppression.standing import Failures, Standing
 from inferencecache.picker.choosing.suppression.subject import (
     FailureKind,
     Subject,
@@ -24,6 +24,14 @@ _QUALIFIERS = {
     FailureKind.UNRESOLVED: Qualifier.BACKEND_UNRESOLVED,
     FailureKind.UNAUTHORIZED: Qualifier.BACKEND_UNAUTHORIZED,
 }
+
+_BADNESS = (
+    Standing.CLEAR,
+    Standing.DUE,
+    Standing.PROBING,
+    Standing.RESTING,
+    Standing.SUPPRESSED,
+)
 
 MemberKey = tuple[bool, ObjectName]
 """Whether it is a provider, and its name."""
@@ -82,17 +90,12 @@ class Suppression:
         """Return how *candidate* stands: as the worst of what it depends on."""
         if not self._failing:
             return Standing.CLEAR
-        worst = Standing.CLEAR
-        for subject in subjects_of(candidate):
-            failures = self._failing.get(subject)
-            if failures is None:
-                continue
-            standing = failures.standing(now_ns)
-            if not is_pickable(standing):
-                return standing
-            if standing is Standing.DUE:
-                worst = standing
-        return worst
+        standings = [
+            failures.standing(now_ns)
+            for subject in subjects_of(candidate)
+            if (failures := self._failing.get(subject)) is not None
+        ]
+        return max(standings, key=_BADNESS.index, default=Standing.CLEAR)
 
     def picked(self, candidate: Candidate, now_ns: int) -> bool:
         """Take note that a request goes to *candidate*; return whether it tries it."""
