@@ -36,6 +36,15 @@ class ResourceSettings:
         maximum=600 * NS_PER_S,
         help="Read the directory after this long even if it is never quiet.",
     )
+    name_check_interval_ns: int = knob(
+        500 * NS_PER_MS,
+        flag="resource-name-check-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=10 * NS_PER_MS,
+        maximum=600 * NS_PER_S,
+        help="Look this often whether the directory's name stands for another directory now.",
+    )
     rescan_interval_ns: int = knob(
         10 * NS_PER_S,
         flag="resource-rescan-interval",

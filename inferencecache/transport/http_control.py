@@ -175,8 +175,11 @@ async def _authenticate(request: web.BaseRequest, endpoint: Endpoint) -> web.Res
     if endpoint.authenticator is None:
         return None
     attempt = _attempt(request)
-    result = await endpoint.authenticator.check(attempt)
-    endpoint.count(result)
+    result = AuthResult.ERROR
+    try:
+        result = await endpoint.authenticator.check(attempt)
+    finally:
+        endpoint.count(result)
     if result is AuthResult.OK:
         return None
     headers = {}

@@ -1,12 +1,17 @@
 """Tell when a directory may have changed: by the system's notices, and now and then anyway.
 
 Theory of operation: notices say that something happens, not what; whoever is told looks for
-himself. They can be missing, from a network file system or behind a symbolic link, and they end
-with the directory, so a look without notice follows after the rescan interval, and the watch is
-begun anew when the directory is another one.
+himself. They belong to the directory and not to its name, so they end when another directory takes
+the name, as when it is made anew or a link on the way to it is switched. That is looked for often,
+which costs one look at the name. Notices can be missing altogether, from a network file system,
+say, so the rescan interval ends every wait.
+
+Rules of this file: the directory that is watched is kept open, so that no other can be mistaken
+for it; file systems give its number away as soon as it is free.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -29,7 +34,7 @@ class DirectoryWatch:
         self._directory = Path(settings.directory)
         self._changed = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
-        self._watched: tuple[int, int] | None = None
+        self._held: int | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -49,17 +54,30 @@ class DirectoryWatch:
         """Return when the directory may have changed since the last return."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.rescan_interval_ns / NS_PER_S):
-                await self._changed.wait()
+                await self._is_told_or_replaced()
         self._changed.clear()
-        identity = await asyncio.to_thread(self._identity)
-        if not self.is_watching or self._watched != identity:
+        if await asyncio.to_thread(self._is_another):
+            await self._begin_anew()
+            # Whoever has made it is likely to be filling it.
+            await asyncio.sleep(self._settings.debounce_ns / NS_PER_S)
+        elif not self.is_watching:
             await self._begin_anew()
 
+    async def _is_told_or_replaced(self) -> None:
+        """Return at a notice, or when the name stands for another directory."""
+        interval_s = self._settings.name_check_interval_ns / NS_PER_S
+        while not self._changed.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(interval_s):
+                    await self._changed.wait()
+            if await asyncio.to_thread(self._is_another):
+                return
+
     async def _begin_anew(self) -> None:
-        """Watch the directory that has the name now; none there is looked for at each rescan."""
+        """Watch the directory that has the name now; none there is looked for again and again."""
         await self._end()
-        self._watched = await asyncio.to_thread(self._identity)
-        if self._watched is not None:
+        self._held = await asyncio.to_thread(self._open)
+        if self._held is not None:
             self._watching = asyncio.create_task(self._watch(), name="resource-watch")
             await asyncio.sleep(0)  # the watch exists before anybody looks at the files
 
@@ -68,14 +86,23 @@ class DirectoryWatch:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
             self._watching = None
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
-    def _identity(self) -> tuple[int, int] | None:
-        """Return what tells the directory from another one of its name."""
+    def _open(self) -> int | None:
         try:
-            found = self._directory.stat()
+            return os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+
+    def _is_another(self) -> bool:
+        """Return whether the name stands for another directory than the one that is watched."""
+        try:
+            named = self._directory.stat()
+        except OSError:
+            return self._held is not None
+        return self._held is None or not os.path.samestat(named, os.fstat(self._held))
 
     async def _watch(self) -> None:
         """Set the event at each notice; ends when the directory cannot be watched."""

@@ -89,6 +89,21 @@ async def test_an_api_that_is_down_means_503(control: Controlled, api: Cluster) 
     assert await control.metric("inferencecache_snapshot_auth_total", result="error") == 1
 
 
+async def test_an_attempt_that_breaks_is_counted_and_opens_nothing(
+    control: Controlled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever goes wrong while somebody is being recognised is one error."""
+
+    async def broken(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("inferencecache.transport.token_review.KubernetesReviewer.review", broken)
+    reply = await control.get("/snapshot", "for-controller")
+    assert (reply.status, reply.text) == (500, "internal error\n")
+    assert await control.metric("inferencecache_snapshot_auth_total", result="error") == 1
+    assert await control.metric("inferencecache_snapshot_auth_total", result="ok") is None
+
+
 async def test_an_api_without_audiences_opens_nothing(control: Controlled, api: Cluster) -> None:
     """A token that is only somebody's is not one that was made for us."""
     api.knows_audiences = False

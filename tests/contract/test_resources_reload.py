@@ -239,6 +239,52 @@ async def test_a_directory_that_is_gone_takes_nothing_away(tmp_path: Path) -> No
         assert len(followed.log.named("resource_directory_unreadable")) == 1
 
 
+async def test_a_directory_made_anew_is_followed(tmp_path: Path) -> None:
+    """Even where it gets the number that the old one had; no rescan is needed."""
+    directory = tmp_path / "resources"
+    directory.mkdir()
+    (directory / "a.yaml").write_text(minutes(5))
+    async with following(directory) as followed:
+        for number in (6, 7, 8):
+            shutil.rmtree(directory)
+            directory.mkdir()
+            followed.put("a.yaml", minutes(number))
+            await followed.until_ttl(number)
+        followed.put("a.yaml", minutes(9))
+        await followed.until_ttl(9)
+        assert followed.resources.status().source.is_watched
+
+
+async def test_a_directory_behind_a_switched_link_is_followed(tmp_path: Path) -> None:
+    """A mount whose own path leads over a link, as ``..data/policies`` does."""
+    for number in (5, 6, 7):
+        (tmp_path / f"..{number}" / "policies").mkdir(parents=True)
+        (tmp_path / f"..{number}" / "policies" / "a.yaml").write_text(minutes(number))
+    (tmp_path / "..data").symlink_to("..5")
+    async with following(tmp_path / "..data" / "policies") as followed:
+        for number in (6, 7):
+            (tmp_path / "..data_tmp").symlink_to(f"..{number}")
+            (tmp_path / "..data_tmp").rename(tmp_path / "..data")
+            await followed.until_ttl(number)
+        shutil.rmtree(tmp_path / "..5")
+        followed.put("a.yaml", minutes(8))
+        await followed.until_ttl(8)
+
+
+async def test_a_directory_that_comes_back_later_is_followed(tmp_path: Path) -> None:
+    """While it is away nothing changes, and the name is looked at again and again."""
+    directory = tmp_path / "resources"
+    directory.mkdir()
+    (directory / "a.yaml").write_text(minutes(5))
+    async with following(directory) as followed:
+        shutil.rmtree(directory)
+        await followed.log.wait_for("resource_directory_unreadable")
+        assert followed.ttl_minutes() == 5
+        directory.mkdir()
+        followed.put("a.yaml", minutes(6))
+        await followed.until_ttl(6)
+
+
 async def test_changes_without_notice_are_found_by_rescans(tmp_path: Path) -> None:
     """What a link points to lies outside of the directory that is watched."""
     directory = tmp_path / "resources"

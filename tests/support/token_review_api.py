@@ -1,5 +1,6 @@
 """A small HTTPS server that speaks TokenReview, as the API server of a cluster does."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,6 +29,8 @@ class Cluster:
         status: What it answers reviews with.
         error: What it says of tokens that are nobody's.
         answer: Sent instead of a review when given.
+        was_asked: Set when a review has come in.
+        may_answer: Cleared, it keeps reviews waiting.
     """
 
     directory: Path
@@ -38,6 +41,12 @@ class Cluster:
     status: int = 201
     error: str = ""
     answer: bytes | None = None
+    was_asked: asyncio.Event = field(default_factory=asyncio.Event)
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """Answer at once, unless told otherwise."""
+        self.may_answer.set()
 
     def add(self, token: str, username: str = CONTROLLER, *audiences: str) -> None:
         """Let *token* be one of *username*, meant for *audiences*."""
@@ -51,6 +60,8 @@ class Cluster:
         assert (body["apiVersion"], body["kind"]) == ("authentication.k8s.io/v1", "TokenReview")
         spec = body["spec"]
         self.asked.append(spec)
+        self.was_asked.set()
+        await self.may_answer.wait()
         if self.answer is not None:
             return web.Response(status=self.status, body=self.answer)
         return web.json_response({**body, "status": self._status(spec)}, status=self.status)

@@ -1,6 +1,7 @@
 """What an HTTP connection may hold, over real sockets and aiohttp as it is installed."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -176,14 +177,77 @@ async def test_garbage_is_told_so_and_closed() -> None:
         writer.close()
 
 
+def server_context(directory: Path, authority: Authority) -> ssl.SSLContext:
+    """Return what a server with a certificate of *authority* uses."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.server().write(directory))
+    return context
+
+
+async def test_a_handshake_is_a_connection(tmp_path: Path) -> None:
+    """One that only begins holds a place."""
+    tls = server_context(tmp_path, Authority())
+    async with serving(connections_max=2, tls=tls) as served:
+        kept = [await served.connect() for _ in range(2)]
+        reader, writer = await served.connect()
+        assert await ending(reader) == b""
+        writer.close()
+        assert served.server.connections == 2
+        for _, each in kept:
+            each.close()
+
+
+async def test_only_who_showed_a_certificate_is_sent_away(tmp_path: Path) -> None:
+    """The others stay connected."""
+    authority = Authority()
+    tls = server_context(tmp_path, authority)
+    tls.load_verify_locations(cadata=authority.pem.decode())
+    tls.verify_mode = ssl.CERT_OPTIONAL
+    async with serving(tls=tls) as served:
+        contexts = (authority.context(), authority.context(authority.client("a"), tmp_path))
+        (reader, writer), (certified, other) = [await served.connect(each) for each in contexts]
+        for each in (writer, other):
+            each.write(GET)
+        for each in (reader, certified):
+            assert b"200 OK" in await answer(each)
+        assert served.server.end_certified() == 1
+        assert await ending(certified) == b""
+        writer.write(GET)
+        assert b"200 OK" in await answer(reader)
+        writer.close()
+        other.close()
+
+
+async def test_connections_are_accepted_again_when_files_are_short() -> None:
+    """Whoever waits in the queue meanwhile is served afterwards."""
+    async with serving() as served:
+        loop = asyncio.get_running_loop()
+        reader, writer = await served.connect()
+        accept, failures = loop.sock_accept, iter([OSError(24, "Too many open files")] * 2)
+
+        async def failing(listening: socket.socket) -> object:
+            for error in failures:
+                raise error
+            return await accept(listening)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loop, "sock_accept", failing)
+            for _ in range(2):
+                later_reader, later = await served.connect()
+                later.write(GET)
+                assert b"200 OK" in await answer(later_reader)
+                later.close()
+        writer.write(GET)
+        assert b"200 OK" in await answer(reader)
+        writer.close()
+
+
 @pytest.mark.parametrize("shakes_hands", [True, False])
 async def test_silence_over_tls_ends_too(tmp_path: Path, *, shakes_hands: bool) -> None:
     """Before the handshake and after it."""
     authority = Authority()
-    cert_file, key_file = authority.server().write(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert_file, key_file)
-    async with serving(header_timeout_ns=300 * NS_PER_MS, tls=context) as served:
+    tls = server_context(tmp_path, authority)
+    async with serving(header_timeout_ns=300 * NS_PER_MS, tls=tls) as served:
         reader, writer = await served.connect(authority.context() if shakes_hands else None)
         assert await ending(reader) == b""
         writer.close()
