@@ -9,6 +9,7 @@ from inferencecache import __version__
 from inferencecache.app.build import installed_commit
 from inferencecache.app.control import Control
 from inferencecache.app.picker import Picker, PickerParts
+from inferencecache.app.picker_plugins import PickerPluginParts, PickerPlugins
 from inferencecache.app.resources import FilePolicies, ResourceParts, Resources
 from inferencecache.app.rotation import Rotation
 from inferencecache.app.security import Security
@@ -99,6 +100,15 @@ class Server:
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
         )
         guard = self._security.guard(self._control.metrics.access_denied)
+        plugins = PickerPlugins(
+            PickerPluginParts(
+                settings=settings.picker_plugins,
+                resources=settings.resources,
+                clock=clock,
+                log=self._log,
+                log_interval_ns=settings.grpc.failure_log_interval_ns,
+            )
+        )
         self.picker = Picker(
             PickerParts(
                 settings=settings.picker,
@@ -110,6 +120,7 @@ class Server:
                 log=self._log,
                 credentials=self._security.credentials(),
                 guard=guard,
+                director=plugins.director,
                 choice=settings.picker_choice,
                 suppression=settings.picker_suppression,
                 fleet=settings.fleet,
@@ -134,6 +145,7 @@ class Server:
             self.resources.families,
             self._control.metrics.families,
             self.picker.metrics.families,
+            plugins.watch.families,
         ):
             self.metrics.add_source(source)
         self._grpc = GrpcListener(

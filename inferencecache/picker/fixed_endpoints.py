@@ -80,6 +80,7 @@ def with_fixed(fleet: Fleet, endpoints: Iterable[FixedEndpoint], settings: Fleet
             for number, (names, found) in enumerate(addresses.items())
         ),
         saturation_max=settings.saturation_percent_max / _PERCENT,
+        is_rank_default=True,
     )
     everything: Pool = fleet.everything
     return replace(fleet, everything=replace(everything, tiers=(tier, *everything.tiers)))

@@ -225,6 +225,7 @@ def _tier(spec: TierSpec, namespace: str, members: Members, settings: FleetSetti
         members=tuple(members[key] for key in keys if key in members),
         saturation_max=percent / 100,
         explores=bool(spec.explore),
+        is_rank_default=spec.rank_by is None,
     )
 
 
@@ -248,4 +249,5 @@ def _default_tiers(
                 profile="",
                 members=tier,
                 saturation_max=settings.saturation_percent_max / 100,
+                is_rank_default=True,
             )

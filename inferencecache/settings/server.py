@@ -16,6 +16,7 @@ from inferencecache.settings.picker_choice import (
     PickerChoiceSettings,
     PickerSuppressionSettings,
 )
+from inferencecache.settings.picker_plugins import PickerPluginSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.process import ProcessSettings
 from inferencecache.settings.ranking import RankingSettings
@@ -37,6 +38,7 @@ class ServerSettings:
     picker: PickerSettings = field(default_factory=PickerSettings)
     picker_parse: PickerParseSettings = field(default_factory=PickerParseSettings)
     picker_choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
+    picker_plugins: PickerPluginSettings = field(default_factory=PickerPluginSettings)
     picker_suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
     http: HttpSettings = field(default_factory=HttpSettings)

@@ -15,6 +15,11 @@ Context = grpc.aio.ServicerContext[Any, Any]
 REQUEST_ID_KEY: Final = "kinference-client-request-id"
 DECLARED_LENGTH_KEY: Final = "kinference-declared-length"
 
+_OWN_METADATA: Final = frozenset(
+    {"authorization", "cookie", "proxy-authorization", "te", "content-type", "user-agent"}
+)
+"""What is about the call itself, or secret, and no header of the request."""
+
 _TEXT_MAX: Final = 256
 """Characters of a caller's text that are kept for logs."""
 
@@ -109,6 +114,19 @@ def abort_report(request: pb.AbortRequest) -> AbortReport:
         reason=names.Name(request.reason) if is_named else "OTHER",
         detail=shortened(request.detail),
     )
+
+
+def passed_headers(context: Context) -> dict[str, str]:
+    """Return the headers of the request that its caller passes on as metadata of the Pick.
+
+    Names come in lower case, values of a name that is given twice with a comma between them; gRPC
+    bounds them all together. Binary values are none.
+    """
+    headers: dict[str, str] = {}
+    for name, value in context.invocation_metadata() or ():
+        if isinstance(value, str) and name not in _OWN_METADATA and not name.startswith("grpc-"):
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
+    return headers
 
 
 def _metadata(context: Context, key: str) -> list[str]:

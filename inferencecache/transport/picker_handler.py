@@ -17,6 +17,7 @@ from inferencecache.transport.picker_convert import (
     abort_report,
     final_token_report,
     first_token_report,
+    passed_headers,
     pick_response,
     shortened,
 )
@@ -72,7 +73,7 @@ class PickerHandler:
     async def pick(self, request: pb.PickRequest, context: Context) -> pb.PickResponse:
         """Decide where a request goes."""
         require(self._guard, "Pick", context, (Access.READ, request.tenant))
-        return pick_response(await self._runner.run(request))
+        return pick_response(await self._runner.run(request, passed_headers(context)))
 
     async def pull_body(
         self, request: pb.PullBodyRequest, context: Context

@@ -1,6 +1,6 @@
 """One Pick: use the id up, read the body, choose, answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from inferencecache.clock import Clock
@@ -40,8 +40,12 @@ class PickRunner:
     clock: Clock
     log: EventLog
 
-    async def run(self, request: pb.PickRequest) -> PickAnswer:
+    async def run(self, request: pb.PickRequest, headers: Mapping[str, str]) -> PickAnswer:
         """Answer *request*.
+
+        Args:
+            request: What came.
+            headers: What the caller passes on of the request's own.
 
         Raises:
             InvalidRequestError: The id is 0.
@@ -51,7 +55,7 @@ class PickRunner:
         started_ns = self.clock.monotonic_ns()
         body = self.plane.begin(request.body_stream_id)
         try:
-            answer, chosen = await self._decide(body, request)
+            answer, chosen = await self._decide(body, request, headers)
         except BaseException:
             self.plane.drop(body)
             raise
@@ -61,7 +65,7 @@ class PickRunner:
         return answer
 
     async def _decide(
-        self, body: Body, request: pb.PickRequest
+        self, body: Body, request: pb.PickRequest, headers: Mapping[str, str]
     ) -> tuple[PickAnswer, Choice | Refusal | None]:
         try:
             parsed = await self.reader.read(body.content, may_lack_model=self.may_lack_model())
@@ -74,6 +78,7 @@ class PickRunner:
             qos=qos_class(request),
             pool=pool_name(request),
             client_request_id=shortened(request.client_request_id),
+            headers=headers,
         )
         chosen = await self.chooser.choose(question)
         if isinstance(chosen, Choice):

@@ -193,7 +193,7 @@ class FleetPick:
     def _ranked(
         self, tier: Tier, views: Sequence[EndpointView], profile_names: frozenset[str]
     ) -> Ranking:
-        if tier.rank_by is RankBy.PROFILE:
+        if tier.rank_by is RankBy.PROFILE or (tier.is_rank_default and profile_names):
             if profile_names and (not tier.profile or tier.profile in profile_names):
                 return self._run.rank(views, tier.profile)
             self._degraded.append("profile_missing")

@@ -33,6 +33,7 @@ class Tier:
         members: All that belong to it.
         saturation_max: At which share of its members' concurrency it counts as full.
         explores: Whether now and then a request goes to the candidate with the oldest evidence.
+        is_rank_default: Whether nobody said how to rank; plugins that have a profile then decide.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Tier:
     members: tuple[Member, ...]
     saturation_max: float
     explores: bool = False
+    is_rank_default: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

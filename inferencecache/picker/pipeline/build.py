@@ -1,8 +1,8 @@
 """From a configuration to a pipeline, with everything checked that can be checked at start.
 
 What is added where it is missing: a producer for a key that some plugin needs, as the registry
-knows it; a profile named ``default`` with all filters, scorers and pickers; ``max-score-picker``
-for a profile without a picker; ``single-profile-handler``.
+knows it; a profile named ``default`` with all filters, scorers and pickers, if there are any;
+``max-score-picker`` for a profile without a picker; ``single-profile-handler``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -175,7 +175,7 @@ def _profiles(
     entries: Sequence[ProfileEntry], instances: dict[str, Instance], sources: PipelineSources
 ) -> Mapping[str, Profile]:
     profiles: dict[str, Profile] = {}
-    for place, entry in enumerate(entries or [_profile_of_all(instances)]):
+    for place, entry in enumerate(entries or _profiles_of_all(instances)):
         where = f"schedulingProfiles[{place}]"
         if not is_name(entry.name):
             raise ConfigError(field=f"{where}.name", value=entry.name, allowed=NAME_FORM)
@@ -193,15 +193,18 @@ def _profiles(
     return MappingProxyType(profiles)
 
 
-def _profile_of_all(instances: Mapping[str, Instance]) -> ProfileEntry:
+def _profiles_of_all(instances: Mapping[str, Instance]) -> list[ProfileEntry]:
+    """Return one profile of all plugins that can be part of one; none if there is no such plugin.
+
+    A file that only brings other plugins leaves the order of endpoints as it is without it.
+    """
     names = [
         found.name
         for found in instances.values()
         if isinstance(found.plugin, (Filter, Scorer, Picker))
     ]
-    return ProfileEntry(
-        name=DEFAULT_PROFILE, steps=tuple(ProfileStep(plugin=name) for name in names)
-    )
+    steps = tuple(ProfileStep(plugin=name) for name in names)
+    return [ProfileEntry(name=DEFAULT_PROFILE, steps=steps)] if steps else []
 
 
 def _check_count(count: int, count_max: int, field: str) -> None:

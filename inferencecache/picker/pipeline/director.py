@@ -158,7 +158,8 @@ class PipelineRun:
             profile: The profile that the tier names; empty lets the profile handler choose.
 
         Raises:
-            KeyError: There is no such profile; see :attr:`Director.profile_names`.
+            KeyError: There is no such profile, or none at all; see
+                :attr:`Director.profile_names`.
         """
         chosen = self._pipeline.profiles[profile or self._handled()]
         return run_profile(chosen, self.request, endpoints, self._missing, self._fail)
@@ -170,6 +171,8 @@ class PipelineRun:
             follower = self._follower(scored.endpoint)
             failed = self._told(SchedulingResult(endpoint=scored.endpoint, ranking=ranking))
             if not failed:
+                if follower is not None:
+                    self.request.let_go_of_body()
                 return Placed(endpoint=scored.endpoint, ranking=ranking, follower=follower)
             if follower is not None:
                 follower.ended(Ending.UNSETTLED, None)
@@ -191,6 +194,8 @@ class PipelineRun:
     def _handled(self) -> str:
         """Return the profile that the profile handler names, or the first one."""
         names = tuple(self._pipeline.profiles)
+        if not names:
+            return ""
         handler = self._pipeline.profile_handler
         if handler is not None:
             answer = guarded(handler.plugin.profile, self.request, names)

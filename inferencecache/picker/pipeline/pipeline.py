@@ -26,7 +26,7 @@ class Pipeline:
         pre_admitters: In the order of the configuration, like all others but producers.
         producers: In the order of their keys.
         admitters: All must say yes.
-        profiles: By name, in the order of the configuration.
+        profiles: By name, in the order of the configuration; none leaves the order to others.
         profile_handler: Asked where a tier names no profile; None takes the first one.
         pre_requests: Told of a choice before the caller is.
         header_processors: Told that an answer has begun.

@@ -21,11 +21,11 @@ from inferencecache.picker.pipeline.registry import PluginRegistry
 from inferencecache.picker.plugins import BUILTIN_TYPES
 
 
-def test_an_empty_configuration_has_a_profile_with_a_picker() -> None:
-    """What is left out is added."""
-    built = pipeline()
-    assert list(built.profiles) == ["default"]
-    assert built.profiles["default"].picker.name == "max-score-picker"
+def test_a_profile_without_a_picker_gets_one() -> None:
+    """As what else is left out."""
+    built = pipeline(profiles=[profile("p")])
+    assert list(built.profiles) == ["p"]
+    assert built.profiles["p"].picker.name == "max-score-picker"
     assert built.profile_handler is not None
     assert built.profile_handler.name == "single-profile-handler"
     assert built.producers == ()
@@ -46,6 +46,11 @@ def test_without_profiles_there_is_one_of_all_plugins() -> None:
         ("busy", 1.0),
     ]
     assert made.picker.name == "random-picker"
+
+
+def test_plugins_that_rank_nothing_make_no_profile() -> None:
+    """The order of endpoints is then what it is without the file."""
+    assert dict(pipeline(follow=Following()).profiles) == {}
 
 
 def test_profiles_take_the_plugins_that_they_name() -> None:

@@ -19,7 +19,6 @@ from pipeline_rig import (
 from inferencecache.picker.choice import Outcome, Refusal
 from inferencecache.picker.pipeline import (
     DeniedError,
-    Director,
     EndpointView,
     FailureKind,
     Hook,
@@ -196,14 +195,14 @@ def test_two_failures_in_a_row_are_no_workers() -> None:
 
 def test_nobody_to_try_is_no_workers() -> None:
     """As after filters that left nobody."""
-    run = director(pipeline()).open(question())
+    run = director(pipeline(s=Scoring())).open(question())
     refusal = run.pre_request(run.rank([]))
     assert refusal == Refusal(outcome=Outcome.NO_WORKERS, reason="candidates=none")
 
 
 def test_without_response_plugins_nobody_follows() -> None:
     """A decision then costs nothing more."""
-    run = director(pipeline()).open(question())
+    run = director(pipeline(s=Scoring())).open(question())
     placed = run.pre_request(run.rank(workers("a")))
     assert isinstance(placed, Placed)
     assert placed.follower is None
@@ -211,8 +210,18 @@ def test_without_response_plugins_nobody_follows() -> None:
 
 def test_profiles_are_known_by_name() -> None:
     """For whoever checks the tiers."""
-    assert isinstance(director(pipeline()), Director)
-    assert director(pipeline()).profile_names == ("default",)
+    assert director(pipeline(s=Scoring())).profile_names == ("default",)
+    assert director(pipeline()).profile_names == ()
+
+
+def test_the_body_lives_no_longer_than_the_pick() -> None:
+    """Whoever follows a decision for minutes must not hold 100 MiB; the rest of it stays."""
+    following = Following()
+    run = director(pipeline(s=Scoring(), follow=following)).open(question(content=b"x" * 400))
+    assert run.request.question.content.length == 400
+    run.pre_request(run.rank(workers("a")))
+    assert run.request.question.content.length == 0
+    assert run.request.prompt_tokens == 100
 
 
 @pytest.mark.parametrize(

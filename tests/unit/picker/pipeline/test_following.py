@@ -1,7 +1,7 @@
 """From reports to response plugins."""
 
 import pytest
-from pipeline_rig import Following, Noted, director, pipeline, question, raising, workers
+from pipeline_rig import Following, Noted, Scoring, director, pipeline, question, raising, workers
 
 from inferencecache.picker.decisions import (
     AbortReport,
@@ -26,7 +26,7 @@ ABORT = AbortReport(reason="PULL_FAILED", detail="gone")
 
 def followed(noted: Noted | None = None, **plugins: object) -> DecisionFollower:
     """Place a request and return who follows it."""
-    run = director(pipeline(**plugins), noted).open(question(request_id="r-1"))
+    run = director(pipeline(s=Scoring(), **plugins), noted).open(question(request_id="r-1"))
     placed = run.pre_request(run.rank(workers("a")))
     assert isinstance(placed, Placed)
     assert placed.follower is not None

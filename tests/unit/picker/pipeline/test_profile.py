@@ -188,11 +188,13 @@ def test_a_handler_that_is_wrong_gets_the_first_profile(answer: str | None, kind
 def test_an_unknown_profile_is_the_callers_mistake() -> None:
     """Whoever chooses looks at the names first."""
     with pytest.raises(KeyError):
-        run_of().rank(workers("a"), "nobody")
+        run_of(profile("p")).rank(workers("a"), "nobody")
+    with pytest.raises(KeyError):
+        run_of().rank(workers("a"))
 
 
 def test_equal_scores_are_in_random_order() -> None:
     """By the numbers that are drawn."""
-    built = pipeline(draw=draws(0.9, 0.1))
+    built = pipeline(draw=draws(0.9, 0.1), profiles=[profile("p")])
     ranking = director(built).open(question()).rank(workers("a", "b"))
     assert names(ranking) == ["b", "a"]
