@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from inferencecache.app.picker import Picker
 from inferencecache.app.security import Security
 from inferencecache.service import CachePlane
 from inferencecache.service.match import Matcher
@@ -13,6 +14,7 @@ from inferencecache.transport.http_control import ControlListener
 from inferencecache.transport.http_control_pages import ControlPages, ControlParts
 from inferencecache.transport.metric_cells import LabelValues
 from inferencecache.transport.metrics_control import ControlMetrics
+from inferencecache.transport.picker_pages import PickerPages
 from inferencecache.transport.policy_changes import PolicyChanges, PushResult
 from inferencecache.transport.probe_runner import ProbeRunner
 from inferencecache.transport.structured_log import EventLog
@@ -52,12 +54,15 @@ class Control:
         """Whether anybody but probes has reported anything."""
         return self._plane.index.counters.updates > self._target.reports
 
-    def listener(self, resources: Callable[[], object], objects: PickerObjects) -> ControlListener:
+    def listener(
+        self, resources: Callable[[], object], objects: PickerObjects, picker: Picker
+    ) -> ControlListener:
         """Return the listener, which is not listening yet.
 
         Args:
             resources: Returns the state of the resource files.
             objects: What can be picked.
+            picker: Who picks.
         """
         settings = self._settings
         pages = ControlPages(
@@ -67,6 +72,7 @@ class Control:
                 probes=ProbeRunner(Prober(self._target)),
                 metrics=self.metrics,
                 resources=resources,
+                picker=PickerPages(picker.records, picker.fleet.suppression),
                 manifests=objects.manifests_slices,
                 push_body_bytes_max=settings.policy.push_body_bytes_max,
                 probe_body_bytes_max=settings.control.probe_body_bytes_max,

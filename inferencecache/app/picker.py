@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import Protocol
 
 import grpc
 
@@ -86,6 +87,14 @@ class PickerParts:
     loaded: Callable[[], Fleet] | None = None
 
 
+class PickerHealth(Protocol):
+    """Shows the health of services."""
+
+    async def withhold(self, service: str, *, is_withheld: bool) -> None:
+        """Show *service* as NOT_SERVING for as long as it is not ready."""
+        ...
+
+
 class Picker:
     """Serves ``kinference.v1.Picker``.
 
@@ -101,6 +110,7 @@ class Picker:
         records: How the last Picks came about.
         metrics: What it counts.
         services: What the plane's port serves for it; empty when it has a port of its own.
+        health: Shows whether it serves; its own port, or that of the plane.
     """
 
     def __init__(self, parts: PickerParts) -> None:
@@ -137,8 +147,10 @@ class Picker:
         handlers = {PICKER_SERVICE.full_name: self._handlers(parts)}
         self.services: Mapping[str, RpcHandlers] = {}
         self._port: GrpcPort | None = None
+        self._is_shown_ready = True
+        self.health: PickerHealth | None = None
         if parts.settings.bind_address:
-            self._port = GrpcPort(_own_port(parts), handlers, parts.credentials)
+            self._port = self.health = GrpcPort(_own_port(parts), handlers, parts.credentials)
         else:
             self.services = handlers
 
@@ -148,7 +160,15 @@ class Picker:
         Raises:
             ListenError: The address cannot be had.
         """
+        await self.show_health()
         return None if self._port is None else await self._port.start()
+
+    async def show_health(self) -> None:
+        """Show NOT_SERVING until there was something to go by once, and SERVING from then on."""
+        is_ready = self.fleet.is_valid
+        if self.health is not None and is_ready != self._is_shown_ready:
+            self._is_shown_ready = is_ready
+            await self.health.withhold(PICKER_SERVICE.full_name, is_withheld=not is_ready)
 
     async def run(self) -> None:
         """End, for ever, what nobody asks for any more, and give its memory back."""
@@ -156,6 +176,7 @@ class Picker:
         while True:
             await asyncio.sleep(self._settings.tick_ns / NS_PER_S)
             self.plane.tick()
+            await self.show_health()
             highest = max(highest, bodies.buffered_bytes)
             if highest - bodies.buffered_bytes >= self._settings.give_back_bytes:
                 highest = bodies.buffered_bytes

@@ -159,9 +159,12 @@ class Server:
                 guard=guard,
             )
         )
+        self.picker.health = self.picker.health or self._grpc
         self.metrics.add_source(self._grpc.stages.families)
         self._http = PublicListener(settings.http, self._view(), self._log)
-        self._control_http = self._control.listener(self.resources.status, self.picker_objects)
+        self._control_http = self._control.listener(
+            self.resources.status, self.picker_objects, self.picker
+        )
         self.rotation = Rotation(
             self._security.tls_files,
             {"grpc": self._end_grpc, "control": self._control_http.end_certified},
@@ -209,6 +212,7 @@ class Server:
         await self.resources.start()
         self.metrics.set_up(is_up=True)
         try:
+            await self.picker.show_health()
             grpc_address = await self._grpc.start()
             picker_address = await self.picker.start()
             http_address = await self._http.start()

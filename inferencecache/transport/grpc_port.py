@@ -69,6 +69,8 @@ class GrpcPort:
         self._services = services
         self._credentials = credentials
         self._health = health_aio.HealthServicer()
+        self._is_serving = False
+        self._withheld: set[str] = set()
         self._gate = CallGate()
         self._server: grpc.aio.Server | None = None
         self._address: BindAddress | None = None
@@ -99,9 +101,19 @@ class GrpcPort:
 
     async def set_serving(self, *, is_serving: bool) -> None:
         """Show SERVING or NOT_SERVING for the server and each of its services."""
-        status = health_pb2.HealthCheckResponse
+        self._is_serving = is_serving
         for name in ("", *self._services):
-            await self._health.set(name, status.SERVING if is_serving else status.NOT_SERVING)
+            await self._show(name)
+
+    async def withhold(self, service: str, *, is_withheld: bool) -> None:
+        """Show *service* as NOT_SERVING for as long as it is not ready, whatever the others are."""
+        (self._withheld.add if is_withheld else self._withheld.discard)(service)
+        await self._show(service)
+
+    async def _show(self, name: str) -> None:
+        status = health_pb2.HealthCheckResponse
+        is_serving = self._is_serving and name not in self._withheld
+        await self._health.set(name, status.SERVING if is_serving else status.NOT_SERVING)
 
     async def end_connections(self) -> int:
         """Make all clients connect again; return how many there were.

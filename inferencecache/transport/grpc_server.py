@@ -91,6 +91,10 @@ class GrpcListener:
         """Show SERVING or NOT_SERVING for the server and each of its services."""
         await self._port.set_serving(is_serving=is_serving)
 
+    async def withhold(self, service: str, *, is_withheld: bool) -> None:
+        """Show *service* as NOT_SERVING for as long as it is not ready, whatever the others are."""
+        await self._port.withhold(service, is_withheld=is_withheld)
+
     async def end_connections(self) -> int:
         """Make all clients connect again; return how many there were."""
         return await self._port.end_connections()

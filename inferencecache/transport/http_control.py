@@ -9,7 +9,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aiohttp import ClientError, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -25,7 +25,20 @@ from inferencecache.transport.listen import open_listening_socket
 from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.tls_names import http_peer_names
 
-Page = Callable[[bytes], Awaitable[web.Response]]
+
+class PageRequest(NamedTuple):
+    """What a page gets.
+
+    Attributes:
+        body: All of it; empty for pages that take none.
+        query: The last value of each name.
+    """
+
+    body: bytes
+    query: Mapping[str, str]
+
+
+Page = Callable[[PageRequest], Awaitable[web.Response]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +47,7 @@ class Endpoint:
 
     Attributes:
         methods: Those it takes, as shown in an Allow header.
-        page: Makes the answer from the request's body.
+        page: Makes the answer.
         authenticator: Decides who may use it; None lets everybody.
         count: Told the result of each authentication.
         body_bytes_max: Largest body; 0 for pages that take none, whose bodies are ignored.
@@ -145,7 +158,7 @@ class ControlListener:
             answer = refusal(error.status, error.text)
             answer.force_close()
             return answer
-        return await endpoint.page(body)
+        return await endpoint.page(PageRequest(body, dict(request.query)))
 
     async def _body(self, request: web.BaseRequest, endpoint: Endpoint) -> bytes:
         """Return the whole body.

@@ -20,9 +20,10 @@ from inferencecache.service.snapshot_body import snapshot_body
 from inferencecache.transport.auth import Authenticator
 from inferencecache.transport.drive import drive
 from inferencecache.transport.http_answer import json_answer, refusal
-from inferencecache.transport.http_control import Endpoint, Page
+from inferencecache.transport.http_control import Endpoint, Page, PageRequest
 from inferencecache.transport.http_control_json import json_text, present
 from inferencecache.transport.metrics_control import AuthScope, ControlMetrics
+from inferencecache.transport.picker_pages import LIFT_BODY_BYTES_MAX, PickerPages
 from inferencecache.transport.policy_changes import PolicyChanges
 from inferencecache.transport.probe_runner import ProbeRunner
 
@@ -39,6 +40,8 @@ class ControlParts:
         probes: Runs self-tests.
         metrics: Counts.
         resources: Returns the state of the resource files, made of plain values.
+        picker: What operators see of the picker.
+        picker: The picker's own pages.
         manifests: Returns worker sets, providers and pools with their status, in slices.
         push_body_bytes_max: Largest policy push.
         probe_body_bytes_max: Largest probe request.
@@ -49,6 +52,7 @@ class ControlParts:
     probes: ProbeRunner
     metrics: ControlMetrics
     resources: Callable[[], object]
+    picker: PickerPages
     manifests: Callable[[], Generator[None, None, object]]
     push_body_bytes_max: int
     probe_body_bytes_max: int
@@ -91,6 +95,7 @@ class ControlPages:
 
         push_limit = (self._parts.push_body_bytes_max, "decode policy snapshot: ")
         probe_limit = (self._parts.probe_body_bytes_max, "decode probe request: ")
+        lift_limit = (LIFT_BODY_BYTES_MAX, "unsuppress: ")
         return {
             "/snapshot": endpoint(AuthScope.SNAPSHOT, self._snapshot),
             "/policy": endpoint(AuthScope.POLICY, self._policy, ("POST", "PUT"), push_limit),
@@ -99,30 +104,34 @@ class ControlPages:
             "/debug/policy": endpoint(AuthScope.DEBUG, self._debug_policy),
             "/debug/resources": endpoint(AuthScope.DEBUG, self._debug_resources),
             "/debug/picker/resources": endpoint(AuthScope.DEBUG, self._debug_manifests),
+            "/debug/decisions": endpoint(AuthScope.DEBUG, self._parts.picker.decisions),
+            "/picker/unsuppress": endpoint(
+                AuthScope.PICKER, self._parts.picker.unsuppress, ("POST",), lift_limit
+            ),
         }
 
-    async def _snapshot(self, _body: bytes) -> web.Response:
+    async def _snapshot(self, _request: PageRequest) -> web.Response:
         snapshot = await drive(self._parts.plane.index.snapshot_slices())
         return json_answer(await asyncio.to_thread(snapshot_body, snapshot))
 
-    async def _policy(self, body: bytes) -> web.Response:
+    async def _policy(self, request: PageRequest) -> web.Response:
         try:
-            await self._parts.changes.push(body)
+            await self._parts.changes.push(request.body)
         except PolicyPushError as error:
             return refusal(400, f"{error}\n")
         return web.Response(status=204)
 
-    async def _probe(self, body: bytes) -> web.Response:
+    async def _probe(self, request: PageRequest) -> web.Response:
         try:
-            request = decode_probe_request(body)
+            probe = decode_probe_request(request.body)
         except ProbeBodyError as error:
             return refusal(400, f"{error}\n")
-        result = await self._parts.probes.run(request)
+        result = await self._parts.probes.run(probe)
         for stage, outcome in zip(Stage, (result.ingest, result.routing, result.t2), strict=True):
             self._parts.metrics.probed(stage, outcome)
         return json_answer(encode_probe_result(result))
 
-    async def _debug_state(self, _body: bytes) -> web.Response:
+    async def _debug_state(self, _request: PageRequest) -> web.Response:
         index = self._parts.plane.index
         snapshot, held_entries = await drive(index.snapshot_slices()), index.entries
 
@@ -138,13 +147,13 @@ class ControlPages:
 
         return json_answer(await asyncio.to_thread(shown))
 
-    async def _debug_policy(self, _body: bytes) -> web.Response:
+    async def _debug_policy(self, _request: PageRequest) -> web.Response:
         return await _shown(self._parts.plane.policy_layers.view())
 
-    async def _debug_resources(self, _body: bytes) -> web.Response:
+    async def _debug_resources(self, _request: PageRequest) -> web.Response:
         return await _shown(self._parts.resources())
 
-    async def _debug_manifests(self, _body: bytes) -> web.Response:
+    async def _debug_manifests(self, _request: PageRequest) -> web.Response:
         return await _shown(await drive(self._parts.manifests()))
 
 

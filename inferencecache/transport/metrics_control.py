@@ -19,6 +19,7 @@ class AuthScope(StrEnum):
     POLICY = "policy"
     PROBE = "probe"
     DEBUG = "debug"
+    PICKER = "picker"
 
 
 def _auth_spec(scope: AuthScope, what: str) -> MetricSpec:
@@ -35,6 +36,7 @@ AUTH_TOTALS: Final = {
     AuthScope.POLICY: _auth_spec(AuthScope.POLICY, "/policy"),
     AuthScope.PROBE: _auth_spec(AuthScope.PROBE, "/probe"),
     AuthScope.DEBUG: _auth_spec(AuthScope.DEBUG, "pages under /debug"),
+    AuthScope.PICKER: _auth_spec(AuthScope.PICKER, "/picker/unsuppress"),
 }
 POLICY_PUSHES: Final = MetricSpec(
     name="inferencecache_policy_pushes_total",
