@@ -54,25 +54,56 @@ def with_commands(directory: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}")
-@pytest.mark.timeout(300)
-async def test_every_command_of_the_page_works(tmp_path: Path) -> None:
-    """From an empty directory to TLS, a token and two tenants, and down again."""
-    environ = with_commands(tmp_path / "bin")
-    (tmp_path / "work").mkdir()
+async def run(directory: Path, commands: str) -> tuple[int | None, str]:
+    """Run *commands* in an empty directory; return exit code, and what they and the server say."""
+    environ = with_commands(directory / "bin")
+    (directory / "work").mkdir()
     process = await asyncio.create_subprocess_exec(
         "bash",
         "-c",
-        script(),
-        cwd=tmp_path / "work",
+        commands,
+        cwd=directory / "work",
         env=environ,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
     output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+needs_tools = pytest.mark.skipif(
+    not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}"
+)
+
+
+@needs_tools
+@pytest.mark.timeout(300)
+async def test_every_command_of_the_page_works(tmp_path: Path) -> None:
+    """From an empty directory to TLS, a token and two tenants, and down again."""
+    code, output = await run(tmp_path, script())
     log = tmp_path / "work" / "server.log"
-    shown = output.decode() + (log.read_text() if log.exists() else "")
-    assert process.returncode == 0, shown
+    assert code == 0, output + (log.read_text() if log.exists() else "")
     assert "token" not in "".join(
         line for line in log.read_text().splitlines() if "controller_auth" not in line
     )
+
+
+@needs_tools
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("right", "wrong", "event"),
+    [
+        ("\ntls-cert-file: server.pem", "\ntls-cert-file: absent.pem", "grpc_tls_load"),
+        ("resources: resources", "resources: absent", "a readable directory"),
+    ],
+)
+async def test_waiting_ends_with_the_server_and_shows_why(
+    tmp_path: Path, right: str, wrong: str, event: str
+) -> None:
+    """Nobody looks at a silent prompt while the reason stands in a file."""
+    commands = script()
+    assert right in commands
+    code, output = await run(tmp_path, commands.replace(right, wrong))
+    assert code == 1
+    assert "gave up on: curl" in output
+    assert event in output
