@@ -1,223 +1,33 @@
-"""A gateway that routes generated prompts over a demo's fleet, and counts what came of it.
-
-Rules of this file
-    1. Hits are counted by the engine that served, never by what a hint promised.
-    2. Round robin sees the same prompts on caches of the same size, beside the real thing.
-"""
+"""The whole of the cache plane on one machine, for a while: a fleet, a gateway, and their end."""
 
 import asyncio
 import signal
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable
 from typing import Final, Protocol
 
-import msgspec
 import uvloop
 
-from inferencecache.app.demo_fleet import (
-    LAYOUTS,
-    MODEL,
-    SCHEME,
-    TENANT,
-    DemoFleet,
-    running_fleet,
-)
-from inferencecache.client import AsyncCacheClient, LookupQuery
-from inferencecache.clock import NS_PER_S, Clock
-from inferencecache.fingerprint import chain
+from inferencecache.app.demo_fleet import running_fleet
+from inferencecache.app.demo_gateway import Gateway
+from inferencecache.app.demo_standing import DemoStanding, DemoWatcher
 from inferencecache.settings.demo import DemoSettings
-from inferencecache.simulation import (
-    EngineLife,
-    LifeRules,
-    LoadWindow,
-    Restart,
-    Router,
-    Serve,
-    TrafficRules,
-    percentile_ns,
-    seeded_order,
-    traffic,
-)
+from inferencecache.simulation import TrafficRules, traffic
 from inferencecache.transport.system_clock import SystemClock
 
-BLOCK_TOKENS: Final = 16
-_SHARE_MIN: Final = 0.1
-_OVERLOAD: Final = 1.5
-_WINDOW_REQUESTS: Final = 64
-_RESTARTED: Final = 1
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-_SETTLE_S: Final = 10.0
+_STALL_S: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineStanding:
-    """One engine so far.
+class Settling(Protocol):
+    """Something that comes to rest."""
 
-    Attributes:
-        name: Its name in the index.
-        layout: The release it imitates.
-        requests: Requests it served.
-        hit_ratio: Share of prompt tokens it found cached in this life, 0 to 1.
-        usage_ratio: Used share of its cache, 0 to 1.
-        messages: Messages it published in this life.
-        behind: Messages its subscriber has not taken in.
-        restarts: Restarts its subscriber noticed.
-    """
-
-    name: str
-    layout: str
-    requests: int
-    hit_ratio: float
-    usage_ratio: float
-    messages: int
-    behind: int
-    restarts: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoStanding:
-    """The whole demo so far.
-
-    Attributes:
-        elapsed_s: Seconds since the first request.
-        requests: Requests served.
-        hit_ratio: Share of prompt tokens found cached, 0 to 1.
-        round_robin_hit_ratio: The same for round robin.
-        reason_codes: Lookups by reason code.
-        entries: Entries of the index.
-        lookup_p50_ms: Median time of a lookup, in milliseconds.
-        lookup_p99_ms: Its 99th percentile.
-        engines: Per engine.
-        differences: Keys on which index and engines disagree; None while traffic runs.
-    """
-
-    elapsed_s: float
-    requests: int
-    hit_ratio: float
-    round_robin_hit_ratio: float
-    reason_codes: dict[str, int]
-    entries: int
-    lookup_p50_ms: float
-    lookup_p99_ms: float
-    engines: Sequence[EngineStanding]
-    differences: int | None = None
-
-
-class DemoWatcher(Protocol):
-    """Somebody who looks on."""
-
-    def started(self, fleet: DemoFleet) -> None:
-        """Note where everything listens."""
+    async def settled(self) -> None:
+        """Wait until it has."""
         ...
 
-    def played(self, standing: DemoStanding) -> None:
-        """Note how it stands; called about four times a second."""
+    def progress(self) -> Hashable:
+        """Return something that differs as long as it gets on."""
         ...
-
-
-class Gateway:
-    """Looks prompts up, picks an engine, and lets it serve.
-
-    Args:
-        fleet: What runs.
-        settings: Prompts and sizes.
-        clock: Measures lookups.
-    """
-
-    def __init__(self, fleet: DemoFleet, settings: DemoSettings, clock: Clock) -> None:
-        count = len(fleet.engines)
-        order = seeded_order(count, settings.seed)
-        self._fleet = fleet
-        self._clock = clock
-        self._client = AsyncCacheClient(fleet.server.grpc_target, on_warning=_ignore)
-        self._router = Router(order, LoadWindow(count, _OVERLOAD, _WINDOW_REQUESTS), _SHARE_MIN)
-        self._number_of = {name: number for number, name in enumerate(fleet.replica_ids)}
-        rules = LifeRules(cache_blocks=settings.cache_blocks)
-        self._others = [EngineLife(rules, number) for number in range(count)]
-        self._requests = [0] * count
-        self._hit_tokens = self._other_hit_tokens = self._prompt_tokens = 0
-        self._reason_codes: Counter[str] = Counter()
-        self._latencies_ns: list[int] = []
-        self._started_ns = clock.monotonic_ns()
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the start."""
-        return (self._clock.monotonic_ns() - self._started_ns) / NS_PER_S
-
-    async def send(self, step: Serve) -> None:
-        """Route one prompt and have it served."""
-        tokens = list(step.prompt.tokens)
-        number = await self._route(tokens)
-        engine = self._fleet.engines[number]
-        before = engine.player.gauges().hit_tokens
-        await engine.play(msgspec.structs.replace(step, rank=0))
-        self._hit_tokens += engine.player.gauges().hit_tokens - before
-        self._prompt_tokens += len(tokens)
-        other = self._others[sum(self._requests) % len(self._others)]
-        before = other.hit_tokens
-        other.serve(step.prompt)
-        self._other_hit_tokens += other.hit_tokens - before
-        self._requests[number] += 1
-
-    async def restart_one(self) -> None:
-        """Restart an engine; its next message tells its subscriber."""
-        await self._fleet.engines[_RESTARTED].play(Restart())
-        self._others[_RESTARTED].restart()
-
-    def standing(self, differences: int | None = None) -> DemoStanding:
-        """Return how it stands."""
-        latencies = sorted(self._latencies_ns) or [0]
-        return DemoStanding(
-            elapsed_s=self.elapsed_s,
-            requests=sum(self._requests),
-            hit_ratio=self._hit_tokens / max(1, self._prompt_tokens),
-            round_robin_hit_ratio=self._other_hit_tokens / max(1, self._prompt_tokens),
-            reason_codes=dict(sorted(self._reason_codes.items())),
-            entries=self._fleet.server.plane.index.entries,
-            lookup_p50_ms=percentile_ns(latencies, 50) / 1e6,
-            lookup_p99_ms=percentile_ns(latencies, 99) / 1e6,
-            engines=[self._engine_standing(number) for number in range(len(self._requests))],
-            differences=differences,
-        )
-
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._client.close()
-
-    async def _route(self, tokens: list[int]) -> int:
-        """Return the number of the engine that gets the prompt."""
-        keys = chain(tokens, BLOCK_TOKENS)
-        query = LookupQuery(
-            tenant_id=TENANT,
-            model_id=MODEL,
-            hash_scheme=SCHEME,
-            block_hashes=keys,
-            block_token_counts=[BLOCK_TOKENS] * len(keys),
-        )
-        started_ns = self._clock.monotonic_ns()
-        result = await self._client.lookup(query, eligible=self._number_of)
-        self._latencies_ns.append(self._clock.monotonic_ns() - started_ns)
-        self._reason_codes[result.reason_code.value] += 1
-        hinted = {self._number_of[hint.replica_id]: hint.matched_tokens for hint in result.hints}
-        return self._router.route(hinted, len(tokens)).replica
-
-    def _engine_standing(self, number: int) -> EngineStanding:
-        engine, producer = self._fleet.engines[number], self._fleet.producers[number]
-        gauges = engine.player.gauges()
-        source = producer.stats.sources[0]
-        messages = engine.player.streams[0].next_number
-        return EngineStanding(
-            name=self._fleet.replica_ids[number],
-            layout=LAYOUTS[number],
-            requests=self._requests[number],
-            hit_ratio=gauges.hit_tokens / max(1, gauges.query_tokens),
-            usage_ratio=gauges.usage_ratio,
-            messages=messages,
-            behind=max(0, messages - (source.expected or 0)),
-            restarts=source.restarts,
-        )
 
 
 def run_demo(settings: DemoSettings, watcher: DemoWatcher) -> DemoStanding:
@@ -239,7 +49,8 @@ async def demo(settings: DemoSettings, watcher: DemoWatcher) -> DemoStanding:
         gateway = Gateway(fleet, settings, SystemClock())
         try:
             await _send_all(gateway, settings, watcher, asked_to_stop)
-            return await _end(gateway, fleet)
+            is_comparable = await has_settled(fleet)
+            return gateway.standing(fleet.differences() if is_comparable else None)
         finally:
             await gateway.close()
 
@@ -271,15 +82,21 @@ async def _send_all(
         return
 
 
-async def _end(gateway: Gateway, fleet: DemoFleet) -> DemoStanding:
-    """Let everything arrive, then compare index and engines."""
-    try:
-        async with asyncio.timeout(_SETTLE_S):
-            await fleet.settled()
-    except TimeoutError:
-        return gateway.standing()
-    return gateway.standing(fleet.differences())
+async def has_settled(fleet: Settling, stall_s: float = _STALL_S) -> bool:
+    """Let everything arrive, however slow the machine is; False once nothing moves any more.
 
-
-def _ignore(_warning: object) -> None:
-    """Say nothing: before the first report the server knows no names."""
+    Args:
+        fleet: What has to come to rest.
+        stall_s: Seconds without any progress after which it is given up.
+    """
+    seen = fleet.progress()
+    while True:
+        try:
+            async with asyncio.timeout(stall_s):
+                await fleet.settled()
+        except TimeoutError:
+            before, seen = seen, fleet.progress()
+            if seen == before:
+                return False
+        else:
+            return True

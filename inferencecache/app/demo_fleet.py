@@ -55,6 +55,14 @@ class DemoFleet:
             await producer.wait_synced()
             await producer.drained()
 
+    def progress(self) -> tuple[int, ...]:
+        """Return how far every subscriber and the server have come."""
+        counts: list[int] = []
+        for producer in self.producers:
+            source, told = producer.stats.sources[0], producer.stats.servers[0]
+            counts += [source.applied, told.delivered_keys, told.evicted_keys, told.resyncs]
+        return tuple(counts)
+
     def differences(self) -> int:
         """Return how many keys the index and the engines disagree about."""
         index = self.server.plane.index

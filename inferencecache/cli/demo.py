@@ -1,6 +1,5 @@
 """``inferencecache demo``: the whole of it on one machine, without an engine."""
 
-import os
 import sys
 
 import typer
@@ -23,8 +22,6 @@ def demo(settings: DemoCommandSettings) -> None:
     Ends after --seconds or with Ctrl-C. Everything is on loopback; authentication is off.
     Exit code 1 if index and engines disagree in the end.
     """
-    # gRPC reads this when it is imported; its notes about closed connections are not for people.
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from rich.console import Console  # noqa: PLC0415 - keeps --help fast
 
     from inferencecache.app.demo import run_demo  # noqa: PLC0415 - the same

@@ -9,8 +9,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from inferencecache.app.demo import DemoStanding
 from inferencecache.app.demo_fleet import DemoFleet
+from inferencecache.app.demo_standing import DemoStanding
 
 _PLAIN_EVERY_S: Final = 1.0
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from inferencecache.app.demo import DemoStanding, EngineStanding
+from inferencecache.app.demo_standing import DemoStanding, EngineStanding
 from inferencecache.cli.demo_view import DemoView, verdict
 
 
