@@ -1,6 +1,6 @@
 """The objects of a picker in force: a fleet for those who pick, and states for people."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Final
 
 from inferencecache.clock import Clock
@@ -10,7 +10,7 @@ from inferencecache.resources.inference_pool import INFERENCE_POOL
 from inferencecache.resources.inference_provider import INFERENCE_PROVIDER
 from inferencecache.resources.inference_worker_set import INFERENCE_WORKER_SET
 from inferencecache.service.picker_manifest import Manifest, Seen, Shown, counts_of
-from inferencecache.service.picker_resources import QualifierSource, fleet_slices, key_of
+from inferencecache.service.picker_resources import QualifierSource, fleet_of_slices, members_slices
 from inferencecache.settings.fleet import FleetSettings
 
 SHOWN_KINDS: Final[tuple[ResourceKind[Any], ...]] = (
@@ -51,20 +51,23 @@ class PickerObjects:
         self._clock = clock
         self.qualifiers: QualifierSource = Unqualified()
         self._load = LoadState()
+        self._members: Mapping[ObjectKey, Member] = {}
         self._seen: dict[ObjectKey, Seen] = {}
         self.fleet: Fleet = EMPTY_FLEET
 
     def apply_slices(self, load: LoadState) -> Generator[None, None, None]:
         """Put the objects of *load* in the place of all earlier ones, in slices."""
-        fleet = yield from fleet_slices(load, self._settings)
+        members = yield from members_slices(load, self._settings)
+        fleet = yield from fleet_of_slices(load, members, self._settings)
         now_ns = self._clock.now_ns()
         seen: dict[ObjectKey, Seen] = {}
-        for count, shown in enumerate(self._shown(load, fleet), start=1):
+        for count, shown in enumerate(self._shown(load, fleet, members), start=1):
             seen[shown.key] = shown.seen(self._seen.get(shown.key), now_ns)
             if not count % _SLICE_OBJECTS:
                 yield
         yield
-        self._load, self.fleet, self._seen = load, fleet, seen
+        self._load, self._members, self._seen = load, members, seen
+        self.fleet = fleet
 
     def manifests_slices(self) -> Generator[None, None, Manifest]:
         """Return every object with its status as a ``List``, giving way between slices.
@@ -73,18 +76,17 @@ class PickerObjects:
         """
         remembered, now_ns = self._seen, self._clock.now_ns()
         items: list[Manifest] = []
-        for count, shown in enumerate(self._shown(self._load, self.fleet), start=1):
+        for count, shown in enumerate(self._shown(self._load, self.fleet, self._members), start=1):
             remembered[shown.key] = shown.seen(remembered[shown.key], now_ns)
             items.append(shown.manifest(remembered[shown.key], ages=self._ages))
             if not count % _SLICE_OBJECTS:
                 yield
         return {"apiVersion": "v1", "kind": "List", "items": items}
 
-    def _shown(self, load: LoadState, fleet: Fleet) -> Iterator[Shown]:
+    def _shown(
+        self, load: LoadState, fleet: Fleet, members: Mapping[ObjectKey, Member]
+    ) -> Iterator[Shown]:
         """Yield what is to be shown of each object."""
-        members = {
-            key_of(member): member for tier in fleet.everything.tiers for member in tier.members
-        }
         for kind in SHOWN_KINDS:
             for found in kind.objects_in(load):
                 member = members.get(found.key)

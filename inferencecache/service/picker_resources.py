@@ -53,6 +53,7 @@ REST_PREFIX = "rest."
 """Begins the names of tiers after a pool's own; no pool can give such a name."""
 
 _SLICE_OBJECTS = 100
+_SLICE_ENDPOINTS = 500
 _DIGEST_BYTES = 8
 
 Members = Mapping[ObjectKey, Member]
@@ -75,12 +76,43 @@ def fleet_slices(load: LoadState, settings: FleetSettings) -> Generator[None, No
 
     Complexity: O(n) in objects, endpoints and members of pools.
     """
+    members = yield from members_slices(load, settings)
+    return (yield from fleet_of_slices(load, members, settings))
+
+
+def members_slices(
+    load: LoadState, settings: FleetSettings
+) -> Generator[None, None, dict[ObjectKey, Member]]:
+    """Return every member that is accepted, by its object, worker sets first.
+
+    Args:
+        load: The objects in force.
+        settings: What they leave unsaid.
+    """
     members: dict[ObjectKey, Member] = {}
-    for count, member in enumerate(_members(load, settings), start=1):
-        if member is not None:
-            members[key_of(member)] = member
+    for count, found in enumerate(INFERENCE_WORKER_SET.objects_in(load), start=1):
+        if load.states[found.key].name == MemberState.ACCEPTED:
+            members[found.key] = yield from _worker_set_slices(found, load, settings)
         if not count % _SLICE_OBJECTS:
             yield
+    for count, provider in enumerate(INFERENCE_PROVIDER.objects_in(load), start=1):
+        if load.states[provider.key].name == MemberState.ACCEPTED:
+            members[provider.key] = _provider(provider)
+        if not count % _SLICE_OBJECTS:
+            yield
+    return members
+
+
+def fleet_of_slices(
+    load: LoadState, members: Members, settings: FleetSettings
+) -> Generator[None, None, Fleet]:
+    """Return the fleet of *members*, giving way between bounded slices.
+
+    Args:
+        load: The objects in force.
+        members: Those of them that are accepted, by their object.
+        settings: What they leave unsaid.
+    """
     pools: dict[ObjectName, Pool] = {}
     for count, found in enumerate(INFERENCE_POOL.objects_in(load), start=1):
         pool = _pool(found, members, settings)
@@ -103,25 +135,9 @@ def fleet_slices(load: LoadState, settings: FleetSettings) -> Generator[None, No
     )
 
 
-def key_of(member: Member) -> ObjectKey:
-    """Return the object that *member* was made of."""
-    kind = INFERENCE_PROVIDER if isinstance(member, Provider) else INFERENCE_WORKER_SET
-    return ObjectKey(kind.kind, member.key.namespace, member.key.name)
-
-
 def generation_of(found: ResourceObject[msgspec.Struct]) -> str:
     """Return a text that changes when the spec does."""
     return blake2b(msgspec.json.encode(found.spec), digest_size=_DIGEST_BYTES).hexdigest()
-
-
-def _members(load: LoadState, settings: FleetSettings) -> Iterator[Member | None]:
-    """Yield every member that is accepted, and None for the others."""
-    for found in INFERENCE_WORKER_SET.objects_in(load):
-        is_accepted = load.states[found.key].name == MemberState.ACCEPTED
-        yield _worker_set(found, load, settings) if is_accepted else None
-    for provider in INFERENCE_PROVIDER.objects_in(load):
-        is_accepted = load.states[provider.key].name == MemberState.ACCEPTED
-        yield _provider(provider) if is_accepted else None
 
 
 def _name(key: ObjectKey) -> ObjectName:
@@ -153,17 +169,22 @@ def _rows(rows: Iterable[ProviderModelSpec | WorkerModelSpec]) -> Iterator[Model
             )
 
 
-def _worker_set(
+def _worker_set_slices(
     found: ResourceObject[InferenceWorkerSetSpec], load: LoadState, settings: FleetSettings
-) -> WorkerSet:
+) -> Generator[None, None, WorkerSet]:
     spec = found.spec
-    endpoints = spec.endpoints or []
+    said = spec.endpoints or []
     if spec.endpoints_file is not None:
-        endpoints = endpoints_in(load, spec.endpoints_file) or []
+        said = endpoints_in(load, spec.endpoints_file) or []
+    endpoints: list[Endpoint] = []
+    for count, endpoint in enumerate(said, start=1):
+        endpoints.append(_endpoint(endpoint, spec.metrics_url or ""))
+        if not count % _SLICE_ENDPOINTS:
+            yield
     return WorkerSet(
         key=_name(found.key),
         models=tuple(_rows(spec.models or ())),
-        endpoints=tuple(_endpoint(endpoint, spec.metrics_url or "") for endpoint in endpoints),
+        endpoints=tuple(endpoints),
         engine=EngineKind(spec.engine or EngineKind.VLLM),
         block_size_tokens=spec.block_size_tokens,
         hash_scheme=spec.hash_scheme or "",
