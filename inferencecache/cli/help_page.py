@@ -15,7 +15,7 @@ WIDTH_MAX: Final = 100
 """Longer lines are harder to read."""
 
 GLUE: Final = "\N{NO-BREAK SPACE}"
-"""Stands between words of a help text that stay on one line; written out as a space."""
+"""Stands between words of a help text that should stay on one line; written out as a space."""
 
 _INDENT: Final = 2
 _TEXT_INDENT: Final = 6
@@ -112,7 +112,13 @@ def _notes(parameters: list[Any], width: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int, indent: int = 0, hanging: int = 0) -> list[str]:
-    """Return *text* as lines of at most *width*; a word is never broken, however long it is."""
+    """Return *text* as lines of at most *width*; a word is never broken, however long it is.
+
+    Words that are glued together part where they would be longer than a line.
+    """
+    room = width - (hanging or indent)
+    words = text.split(" ")
+    text = " ".join(word if len(word) <= room else word.replace(GLUE, " ") for word in words)
     lines = textwrap.wrap(
         text,
         width,

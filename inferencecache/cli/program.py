@@ -4,6 +4,7 @@ Each module in ``COMMANDS`` adds one command: it has a function ``register(app)`
 the command needs only when the command runs, so that ``--help`` stays fast.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
@@ -50,6 +51,9 @@ def run(arguments: Sequence[str]) -> int:
         The exit code: 2 for wrong usage or settings and when there is nothing to do, otherwise
         the command's own.
     """
+    # gRPC reads this when it is imported. Its core would write lines of its own form to standard
+    # error, about closed connections for the most part; what matters our own messages say.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     command = typer.main.get_command(build())
     try:
         code = command.main(

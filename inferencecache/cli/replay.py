@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -80,8 +79,6 @@ def replay(output: Output, settings: ReplayCommandSettings) -> None:
     Every request is looked up over gRPC and served by one simulated replica.
     Round robin and one infinite cache see the same requests.
     """
-    # gRPC reads this when it is imported; its notes about closed connections are not for people.
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from inferencecache.cli.replay_run import run  # noqa: PLC0415 - keeps --help fast
 
     raise typer.Exit(run(output, settings.replay))

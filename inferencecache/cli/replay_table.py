@@ -10,15 +10,31 @@ from inferencecache.simulation import LatencySummary, ReplaySummary, StrategySum
 
 
 def print_summary(summary: ReplaySummary, console: Console) -> None:
-    """Print the comparison, then the facts behind it, then one row per replica.
+    """Print the comparison, what it comes to, the facts behind it, and one row per replica.
 
     Args:
         summary: What to print.
         console: Where.
     """
     console.print(_strategies(summary))
+    console.print(f"{verdict(summary)}\n", highlight=False)
     console.print(_facts(summary))
     console.print(_replicas(summary))
+
+
+def verdict(summary: ReplaySummary) -> str:
+    """Return in one sentence what cache-aware routing gained, and what there was to gain.
+
+    Args:
+        summary: The result.
+    """
+    aware, blind = summary.cache_aware.hit_tokens, summary.round_robin.hit_tokens
+    if not summary.infinite.hit_tokens:
+        return "No prompt begins like an earlier one, so there was nothing to find cached."
+    share = f"{aware / summary.infinite.hit_tokens:.0%} of what there was"
+    if not blind:
+        return f"Cache-aware routing found {share}; round robin found nothing."
+    return f"Cache-aware routing found {aware / blind:.1f} x what round robin found, {share}."
 
 
 def _strategies(summary: ReplaySummary) -> Table:

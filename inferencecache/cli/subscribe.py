@@ -1,7 +1,6 @@
 """``inferencecache subscribe``: follow engines and tell servers what they hold."""
 
 import inspect
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -69,8 +68,6 @@ def subscribe(sources: Path | None, settings: SubscribeSettings) -> None:
 
     Runs beside one engine, or with --sources for many.
     """
-    # The C core would write lines of its own form to standard error; our log says the same.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from inferencecache.app.producer_process import run_producer  # noqa: PLC0415 - keeps --help fast
 
     engine = settings.source()

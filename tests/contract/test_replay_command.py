@@ -25,6 +25,8 @@ async def test_table_has_every_row(tmp_path: Path) -> None:
     assert "authentication is off" in result.stderr[0]
     assert len(result.stderr) == 1
     assert all(len(line.rstrip()) <= 80 for line in result.stdout.splitlines())
+    gained = "Cache-aware routing found 2.0 x what round robin found, 100% of what there was."
+    assert gained in " ".join(result.stdout.split())
     for words in (
         ["round", "robin", "0.236", "1,024"],
         ["cache-aware", "0.472", "2,048"],
