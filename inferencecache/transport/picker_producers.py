@@ -76,13 +76,15 @@ class ProducerTasks:
         """Start what is ready; what cannot be started fails, and may make others ready."""
         while steps := work.ready():
             for step in steps:
-                if len(self._tasks) >= self._running_max:
+                if step.immediate is not None:
+                    work.ran(step, step.immediate, self._clock)
+                elif len(self._tasks) >= self._running_max:
                     work.fell_out(step, FailureKind.BUSY)
-                    continue
-                task = asyncio.create_task(_produce(step, work))
-                self._tasks.add(task)
-                task.add_done_callback(self._done)
-                tasks[task] = _Running(step, self._clock.monotonic_ns())
+                else:
+                    task = asyncio.create_task(_produce(step, work))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._done)
+                    tasks[task] = _Running(step, self._clock.monotonic_ns())
 
     def _left_ns(self, tasks: Tasks) -> int:
         first_ns = min(running.deadline_ns for running in tasks.values())

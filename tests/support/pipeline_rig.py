@@ -136,9 +136,7 @@ def workers(*names: str) -> list[EndpointView]:
 
 def say(endpoint: EndpointView, key: AttributeKey[Any], value: object) -> None:
     """Say something about *endpoint*, as a producer would."""
-    attributes = WritableAttributes(SETTINGS.attributes_max)
-    attributes.commit({key: value})
-    endpoint.attributes = attributes
+    endpoint.attributes = endpoint.attributes.joined({key.name: value})
 
 
 @dataclass

@@ -74,7 +74,7 @@ class FleetPick:
         self._aftermath = aftermath
         self._scope = scope
         self._run = run
-        self._question: Question = run.request.question
+        self._question: Question = run.question
         self._need = context_need(self._question.request, parts.settings)
         self._verdicts: dict[str, Verdict] = {}
         self._degraded: list[str] = []

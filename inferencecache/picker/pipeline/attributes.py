@@ -28,12 +28,15 @@ class Attributes:
     """Values by key, to be read.
 
     A value belongs to one request; nobody changes it.
+
+    Args:
+        values: By the names of their keys.
     """
 
     __slots__ = ("_values",)
 
-    def __init__(self) -> None:
-        self._values: dict[str, object] = {}
+    def __init__(self, values: dict[str, object] | None = None) -> None:
+        self._values: dict[str, object] = {} if values is None else values
 
     def __len__(self) -> int:
         return len(self._values)
@@ -49,6 +52,10 @@ class Attributes:
         """Return the value of *key*, None if there is none."""
         value = self._values.get(key.name)
         return value if isinstance(value, key.kind) else None
+
+    def joined(self, values: dict[str, object]) -> "Attributes":
+        """Return these values and *values*, which belong to the result from now on."""
+        return Attributes({**self._values, **values} if self._values else values)
 
 
 class WritableAttributes(Attributes):
@@ -76,10 +83,9 @@ class WritableAttributes(Attributes):
             raise AttributeError(f"{key.name}: more than {self._entries_max} attributes")
         self._values[key.name] = value
 
-    def commit(self, values: Mapping[AttributeKey[Any], object]) -> None:
+    def commit(self, values: Mapping[str, object]) -> None:
         """Say what the director has checked already; for it alone."""
-        for key, value in values.items():
-            self._values[key.name] = value
+        self._values.update(values)
 
 
 NOTHING_KNOWN: Final = Attributes()

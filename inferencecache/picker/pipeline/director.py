@@ -91,23 +91,25 @@ class Director:
     def open(self, question: Question) -> "PipelineRun":
         """Begin with a request."""
         attributes = WritableAttributes(self._parts.attributes_max)
-        return PipelineRun(self._parts, Request(next(self._keys), question, attributes))
+        return PipelineRun(self._parts, question, Request(next(self._keys), question, attributes))
 
 
 class PipelineRun:
     """One request on its way; :class:`Director` makes it.
 
     Attributes:
+        question: What came with it.
         request: As plugins see it.
         degraded: What failed so far, as tokens for the reason: ``plugin:way``.
     """
 
-    __slots__ = ("_missing", "_parts", "_pipeline", "degraded", "request")
+    __slots__ = ("_missing", "_parts", "_pipeline", "degraded", "question", "request")
 
-    def __init__(self, parts: DirectorParts, request: Request) -> None:
+    def __init__(self, parts: DirectorParts, question: Question, request: Request) -> None:
         self._parts = parts
         self._pipeline = parts.pipeline
         self._missing: set[str] = set()
+        self.question = question
         self.request = request
         self.degraded: list[str] = []
 

@@ -52,6 +52,15 @@ class DataProducer(Protocol):
 
 
 @runtime_checkable
+class ImmediateProducer(Protocol):
+    """A DataProducer that never waits; it is called in place, which spares the cost of a task."""
+
+    def produce_now(self, request: Request, endpoints: Sequence[EndpointView]) -> Produced:
+        """Return what :meth:`DataProducer.produce` would; no timeout can stop it."""
+        ...
+
+
+@runtime_checkable
 class TimeoutAwareProducer(Protocol):
     """A DataProducer that knows how long it may take."""
 

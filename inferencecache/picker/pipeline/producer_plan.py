@@ -10,7 +10,11 @@ from typing import Any
 
 from inferencecache.errors import ConfigError
 from inferencecache.picker.pipeline.attributes import AttributeKey
-from inferencecache.picker.pipeline.hooks import DataProducer, TimeoutAwareProducer
+from inferencecache.picker.pipeline.hooks import (
+    DataProducer,
+    ImmediateProducer,
+    TimeoutAwareProducer,
+)
 from inferencecache.picker.pipeline.plugin import Instance
 
 
@@ -22,6 +26,7 @@ class ProducerStep:
         index: Its place in the order.
         name: In the configuration.
         plugin: The instance.
+        immediate: The same, if it never waits.
         timeout_ns: How long it may take.
         produces: Its keys by name.
         needs: Names of the keys it cannot work without, of those that producers make.
@@ -31,6 +36,7 @@ class ProducerStep:
     index: int
     name: str
     plugin: DataProducer
+    immediate: ImmediateProducer | None
     timeout_ns: int
     produces: dict[str, AttributeKey[Any]]
     needs: frozenset[str]
@@ -129,6 +135,7 @@ def _step(instance: Instance, made: frozenset[str], default_timeout_ns: int) -> 
         index=0,
         name=instance.name,
         plugin=plugin,
+        immediate=plugin if isinstance(plugin, ImmediateProducer) else None,
         timeout_ns=timeout_ns if timeout_ns > 0 else default_timeout_ns,
         produces={key.name: key for key in instance.produces},
         needs=frozenset(key.name for key in instance.consumes) & made,

@@ -6,20 +6,17 @@ nothing; a producer that fails takes with it those that need its keys, and nobod
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from inferencecache.picker.pipeline.attributes import (
-    AttributeKey,
-    Attributes,
-    WritableAttributes,
-)
+from inferencecache.clock import Clock
+from inferencecache.picker.pipeline.attributes import Attributes
 from inferencecache.picker.pipeline.endpoint import EndpointView
+from inferencecache.picker.pipeline.guard import PluginFailure, guarded
+from inferencecache.picker.pipeline.hooks import ImmediateProducer
 from inferencecache.picker.pipeline.observer import FailureKind, Hook, PipelineObserver
 from inferencecache.picker.pipeline.produced import Produced
 from inferencecache.picker.pipeline.producer_plan import ProducerStep
 from inferencecache.picker.pipeline.request import Request
-
-Values = dict[AttributeKey[Any], object]
 
 
 class UnusableProductError(Exception):
@@ -94,6 +91,15 @@ class ProducerWork:
         self._waiting = waiting
         return started
 
+    def ran(self, step: ProducerStep, immediate: ImmediateProducer, clock: Clock) -> None:
+        """Run a producer that never waits, and take what it hands back."""
+        started_ns = clock.monotonic_ns()
+        product = guarded(immediate.produce_now, self.request, self.endpoints)
+        if isinstance(product, PluginFailure):
+            self.fell_out(step, FailureKind.RAISED, product.error)
+        else:
+            self.finished(step, product, clock.monotonic_ns() - started_ns)
+
     def finished(self, step: ProducerStep, product: object, duration_ns: int) -> None:
         """Take what a producer handed back in time."""
         try:
@@ -120,27 +126,18 @@ class ProducerWork:
     def _checked(self, step: ProducerStep, product: object) -> Produced:
         if not isinstance(product, Produced):
             raise UnusableProductError(FailureKind.INVALID, f"returned {type(product).__name__}")
-        _check_values(step, product.about_request)
-        _check_room(self.request.attributes, product.about_request, self._attributes_max)
+        attributes_max = self._attributes_max
+        _check_values(step, self.request.attributes, product.about_request, attributes_max)
+        if not product.about_endpoints.keys() <= set(self.endpoints):
+            raise UnusableProductError(FailureKind.INVALID, "spoke of a strange endpoint")
         for endpoint, values in product.about_endpoints.items():
-            if endpoint not in self.endpoints:
-                raise UnusableProductError(FailureKind.INVALID, f"no endpoint {endpoint.name}")
-            _check_values(step, values)
-            _check_room(endpoint.attributes, values, self._attributes_max)
+            _check_values(step, endpoint.attributes, values, attributes_max)
         return product
 
     def _take(self, product: Produced) -> None:
         self.request.attributes.commit(product.about_request)
         for endpoint, values in product.about_endpoints.items():
-            self._attributes_of(endpoint).commit(values)
-
-    def _attributes_of(self, endpoint: EndpointView) -> WritableAttributes:
-        attributes = endpoint.attributes
-        if not isinstance(attributes, WritableAttributes):
-            attributes = WritableAttributes(self._attributes_max)
-            attributes.is_closed = True
-            endpoint.attributes = attributes
-        return attributes
+            endpoint.attributes = endpoint.attributes.joined(values)
 
 
 class ProducerRunner(Protocol):
@@ -154,14 +151,15 @@ class ProducerRunner(Protocol):
         ...
 
 
-def _check_values(step: ProducerStep, values: Values) -> None:
-    for key, value in values.items():
-        if step.produces.get(key.name) != key:
-            raise UnusableProductError(FailureKind.UNDECLARED, f"wrote {key.name}")
+def _check_values(
+    step: ProducerStep, attributes: Attributes, values: dict[str, object], attributes_max: int
+) -> None:
+    """See that *values* may be joined to *attributes*."""
+    for name, value in values.items():
+        key = step.produces.get(name)
+        if key is None:
+            raise UnusableProductError(FailureKind.UNDECLARED, f"wrote {name}")
         if not isinstance(value, key.kind):
-            raise UnusableProductError(FailureKind.INVALID, f"{key.name} as {type(value).__name__}")
-
-
-def _check_room(attributes: Attributes, values: Values, attributes_max: int) -> None:
+            raise UnusableProductError(FailureKind.INVALID, f"{name} as {type(value).__name__}")
     if len(attributes) + len(values) > attributes_max:
         raise UnusableProductError(FailureKind.INVALID, f"more than {attributes_max} attributes")

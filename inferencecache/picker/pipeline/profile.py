@@ -79,7 +79,7 @@ def run_profile(
             totals = [
                 total + weighted.weight * score for total, score in zip(totals, scores, strict=True)
             ]
-    scored = [Scored(*pair) for pair in zip(endpoints, totals, strict=True)]
+    scored = list(map(Scored, endpoints, totals))
     order = _order(profile.picker, request, scored, fail)
     return Ranking(profile=profile.name, order=order, scored=tuple(endpoints), parts=tuple(parts))
 
@@ -120,8 +120,10 @@ def _clamped(
     scores = scorer.score(request, endpoints)
     if len(scores) != len(endpoints):
         raise _InvalidAnswerError(f"returned {len(scores)} scores for {len(endpoints)} endpoints")
-    if any(map(isnan, scores)):
+    if isnan(sum(scores)):
         raise _InvalidAnswerError("returned a score that is not a number")
+    if min(scores) >= 0.0 and max(scores) <= 1.0:
+        return tuple(scores)
     return tuple([min(max(float(score), 0.0), 1.0) for score in scores])
 
 
@@ -143,11 +145,21 @@ def _order(
 
 def _picked(picker: Picker, request: Request, scored: Sequence[Scored]) -> Sequence[Scored]:
     picked = picker.pick(request, scored)
-    given = {id(entry.endpoint) for entry in scored}
-    taken = {id(entry.endpoint) for entry in picked}
-    if not picked or not taken <= given or len(taken) != len(picked):
+    if not picked or not (_is_part(picked, scored) or _names_part(picked, scored)):
         raise _InvalidAnswerError("returned no endpoint, a strange one, or one of them twice")
     return picked
+
+
+def _is_part(picked: Sequence[Scored], scored: Sequence[Scored]) -> bool:
+    """Return whether *picked* are objects out of *scored*, each once; true in most cases."""
+    taken = set(map(id, picked))
+    return len(taken) == len(picked) and taken <= set(map(id, scored))
+
+
+def _names_part(picked: Sequence[Scored], scored: Sequence[Scored]) -> bool:
+    """Return whether *picked* name endpoints out of *scored*, each once."""
+    taken = {id(entry.endpoint) for entry in picked}
+    return len(taken) == len(picked) and taken <= {id(entry.endpoint) for entry in scored}
 
 
 class _InvalidAnswerError(Exception):

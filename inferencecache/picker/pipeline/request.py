@@ -1,11 +1,10 @@
 """A request as plugins see it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from inferencecache.picker.bodies import Rope
-from inferencecache.picker.choice import Question
+from inferencecache.picker.choice import PoolName, Question
 from inferencecache.picker.pipeline.attributes import WritableAttributes
 from inferencecache.picker.qos import QosClass
 from inferencecache.picker.request import InferenceRequest
@@ -18,8 +17,8 @@ _NO_CONTENT: Final = Rope()
 class Request:
     """One request on its way through the pipeline.
 
-    PreAdmitters may set :attr:`fairness_id`, :attr:`headers` and :attr:`attributes`. Behind them
-    everything stands still: an attempt to change it raises AttributeError.
+    PreAdmitters may set :attr:`fairness_id` and :attr:`headers`, and write :attr:`attributes`.
+    Behind them everything stands still: an attempt to change it raises AttributeError.
 
     Args:
         key: See below.
@@ -28,65 +27,75 @@ class Request:
 
     Attributes:
         key: Unique in this process, for plugins that remember something until the end.
+        request_id: The caller's name for it, which may be empty and need not be unique.
+        parsed: What the body says.
+        content: The bytes of the body, until PreRequest plugins have run; empty from then on.
+        tenant: Whose request it is; the empty text is a tenant like any other.
+        qos: How long it can wait.
+        pool: Where it is to be served; None for everything that is served.
         prompt_tokens: Tokens of the prompt: as given, or at four bytes each.
-        question: What came with it: the parsed body, the pool that was named, and, until
-            PreRequest plugins have run, the bytes of the body.
         attributes: What plugins say about the request as a whole.
-        fairness_id: Whose share it counts against; at first its tenant.
-        headers: What the caller passed on with its Pick, names in lower case.
     """
 
-    __slots__ = ("attributes", "fairness_id", "headers", "key", "prompt_tokens", "question")
-
-    key: int
-    question: Question
-    attributes: WritableAttributes
-    fairness_id: str
-    headers: Mapping[str, str]
-    prompt_tokens: int
+    __slots__ = (
+        "_fairness_id",
+        "_headers",
+        "attributes",
+        "content",
+        "key",
+        "parsed",
+        "pool",
+        "prompt_tokens",
+        "qos",
+        "request_id",
+        "tenant",
+    )
 
     def __init__(self, key: int, question: Question, attributes: WritableAttributes) -> None:
-        self.attributes = attributes
         self.key = key
-        self.question = question
-        self.fairness_id = question.tenant
-        self.headers = question.headers
+        self.request_id = question.client_request_id
+        self.parsed: InferenceRequest = question.request
+        self.content: Rope = question.content
+        self.tenant = question.tenant
+        self.qos: QosClass = question.qos
+        self.pool: PoolName | None = question.pool
         self.prompt_tokens = _prompt_tokens(question)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        attributes = getattr(self, "attributes", None)
-        if attributes is not None and attributes.is_closed:
-            raise AttributeError(f"{name}: a request stands still behind its PreAdmitters")
-        object.__setattr__(self, name, value)
-
-    @property
-    def parsed(self) -> InferenceRequest:
-        """What the body says."""
-        return self.question.request
+        self.attributes = attributes
+        self._fairness_id = question.tenant
+        self._headers = question.headers
 
     @property
     def requested_model(self) -> str:
         """The model as the body names it."""
-        return self.question.request.model
+        return self.parsed.model
 
     @property
-    def tenant(self) -> str:
-        """Whose request it is."""
-        return self.question.tenant
+    def fairness_id(self) -> str:
+        """Whose share it counts against; at first its tenant."""
+        return self._fairness_id
+
+    @fairness_id.setter
+    def fairness_id(self, fairness_id: str) -> None:
+        self._check_open("fairness_id")
+        self._fairness_id = fairness_id
 
     @property
-    def qos(self) -> QosClass:
-        """How long it can wait."""
-        return self.question.qos
+    def headers(self) -> Mapping[str, str]:
+        """What the caller passed on with its Pick, names in lower case."""
+        return self._headers
 
-    @property
-    def request_id(self) -> str:
-        """The caller's name for it, which may be empty and need not be unique."""
-        return self.question.client_request_id
+    @headers.setter
+    def headers(self, headers: Mapping[str, str]) -> None:
+        self._check_open("headers")
+        self._headers = headers
 
     def let_go_of_body(self) -> None:
         """Forget the bytes of the body, which must not live as long as the decision does."""
-        object.__setattr__(self, "question", replace(self.question, content=_NO_CONTENT))
+        self.content = _NO_CONTENT
+
+    def _check_open(self, name: str) -> None:
+        if self.attributes.is_closed:
+            raise AttributeError(f"{name}: a request stands still behind its PreAdmitters")
 
 
 def _prompt_tokens(question: Question) -> int:

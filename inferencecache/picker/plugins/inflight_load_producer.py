@@ -76,7 +76,11 @@ class InflightLoadProducer:
         """Return how many endpoints have something in flight."""
         return len(self._tallies)
 
-    async def produce(self, _request: Request, endpoints: Sequence[EndpointView]) -> Produced:
+    async def produce(self, request: Request, endpoints: Sequence[EndpointView]) -> Produced:
+        """Return the same as :meth:`produce_now`."""
+        return self.produce_now(request, endpoints)
+
+    def produce_now(self, _request: Request, endpoints: Sequence[EndpointView]) -> Produced:
         """Return what *endpoints* have in flight."""
         produced = Produced()
         for endpoint in endpoints:

@@ -1,6 +1,7 @@
 """Pickers: best score, any, or any with odds by score."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Annotated, Final
 
 from msgspec import Meta
@@ -23,8 +24,12 @@ class PickerParameters(PluginParameters, frozen=True):
     max_num_of_endpoints: Annotated[int, Meta(ge=1)] = 1
 
 
+_CHANCES: Final = 2
+"""Places whose order matters: the choice, and who stands in for it."""
+
+
 class MaxScorePicker:
-    """Highest score first; equal ones in random order.
+    """Highest score first; of equal ones, any can come first.
 
     Args:
         draw: Returns a random number from 0 up to and without 1.
@@ -35,10 +40,14 @@ class MaxScorePicker:
 
     def pick(self, _request: Request, scored: Sequence[Scored]) -> Sequence[Scored]:
         """Return *scored* by falling score."""
-        if len(scored) == 1:
-            return scored
-        keyed = [(-entry.score, self._draw(), place) for place, entry in enumerate(scored)]
-        return [scored[place] for _, _, place in sorted(keyed)]
+        order = sorted(scored, key=_score, reverse=True)
+        for place in range(min(_CHANCES, len(order) - 1)):
+            end = place + 1
+            while end < len(order) and order[end].score == order[place].score:
+                end += 1
+            other = place + int(self._draw() * (end - place))
+            order[place], order[other] = order[other], order[place]
+        return order
 
 
 class RandomPicker:
@@ -82,6 +91,9 @@ class WeightedRandomPicker:
         """Return a key; who has no weight comes behind everybody who has."""
         drawn = self._draw()
         return drawn ** (1.0 / weight) if weight > 0 else drawn - 1.0
+
+
+_score: Final = attrgetter("score")
 
 
 def _make(picker: Callable[[Draw], object]) -> Callable[[PickerParameters, PluginServices], object]:

@@ -218,9 +218,9 @@ def test_the_body_lives_no_longer_than_the_pick() -> None:
     """Whoever follows a decision for minutes must not hold 100 MiB; the rest of it stays."""
     following = Following()
     run = director(pipeline(s=Scoring(), follow=following)).open(question(content=b"x" * 400))
-    assert run.request.question.content.length == 400
+    assert run.request.content.length == 400
     run.pre_request(run.rank(workers("a")))
-    assert run.request.question.content.length == 0
+    assert run.request.content.length == 0
     assert run.request.prompt_tokens == 100
 
 

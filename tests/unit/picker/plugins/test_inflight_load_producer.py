@@ -36,7 +36,7 @@ def place(producer: object, placed: Request, endpoint: EndpointView) -> None:
 async def load(producer: object, endpoint: EndpointView) -> InflightLoad:
     """Return what *producer* says of *endpoint*."""
     produced = await producer.produce(request(), [endpoint])
-    return produced.about_endpoints[endpoint][INFLIGHT_LOAD]
+    return produced.about_endpoints[endpoint][INFLIGHT_LOAD.name]
 
 
 async def test_the_prompt_goes_with_the_first_token_and_the_rest_with_the_end() -> None:
