@@ -9,28 +9,34 @@ Worked example, with items named by their key::
 Keys say what was reported after what, and how deep: blocks of one report have growing keys from the
 head of the chain, so its deepest part goes before what it depends on.
 
-Theory of operation: stamps that only grow need no sorting, so they stand in a linked map in the
-order they came. A stamp older than the newest, and not among those, goes to a sorted map. The
-oldest is the older of the two heads. Equal stamps share a bucket: a plain map for as long as items
-come in the order of their keys, which reports do; once they did not, and the bucket is the oldest,
-a sorted list.
+Theory of operation: stamps that only grow need no sorting, so they stand in a map in the order they
+came. A stamp older than the newest, and not among those, goes to a sorted list. The oldest is the
+older of the two heads. Equal stamps share a bucket: a plain map for as long as items come in the
+order of their keys, which reports do; once they did not, and the bucket is the oldest, or once they
+are many, a sorted list. Nothing here is rebuilt in one step that grows with the number of items.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from operator import attrgetter
+from typing import Final, Generic, TypeVar
 
-from sortedcontainers import SortedDict, SortedKeyList
+from sortedcontainers import SortedKeyList
+
+from inferencecache.index.growing_map import GrowingMap
 
 T = TypeVar("T")
+
+PLAIN_ITEMS_MAX: Final = 4_096
+"""Items of one stamp that stand in a plain map."""
 
 
 class _Bucket(Generic[T]):
     """Items of one stamp, by growing key."""
 
-    __slots__ = ("_is_ordered", "_key", "_last_key", "_ordered", "_sorted")
+    __slots__ = ("_is_ordered", "_key", "_last_key", "_ordered", "_sorted", "seen_ns")
 
-    def __init__(self, key: Callable[[T], int]) -> None:
+    def __init__(self, seen_ns: int, key: Callable[[T], int]) -> None:
+        self.seen_ns = seen_ns
         self._key = key
         self._ordered: dict[T, None] = {}
         self._last_key: int | None = None
@@ -50,6 +56,8 @@ class _Bucket(Generic[T]):
         else:
             self._last_key = key
         self._ordered[item] = None
+        if len(self._ordered) > PLAIN_ITEMS_MAX:
+            self._sort()
 
     def discard(self, item: T) -> None:
         if self._sorted is not None:
@@ -57,11 +65,14 @@ class _Bucket(Generic[T]):
         else:
             del self._ordered[item]
 
+    def _sort(self) -> None:
+        self._sorted = SortedKeyList(self._ordered, key=self._key)
+        self._ordered = {}
+
     def last(self) -> T:
         """Return the item with the largest key."""
         if self._sorted is None and not self._is_ordered:
-            self._sorted = SortedKeyList(self._ordered, key=self._key)
-            self._ordered = {}
+            self._sort()
         if self._sorted is not None:
             item: T = self._sorted[-1]
             return item
@@ -83,13 +94,12 @@ class AgeOrder(Generic[T]):
             in. Items of equal keys go in any order, but always in the same.
     """
 
-    __slots__ = ("_growing", "_key", "_late", "_newest_ns")
+    __slots__ = ("_growing", "_key", "_late")
 
     def __init__(self, key: Callable[[T], int]) -> None:
         self._key = key
-        self._growing: OrderedDict[int, _Bucket[T]] = OrderedDict()
-        self._late: SortedDict[int, _Bucket[T]] = SortedDict()
-        self._newest_ns: int | None = None
+        self._growing: GrowingMap[_Bucket[T]] = GrowingMap()
+        self._late: SortedKeyList[_Bucket[T], int] = SortedKeyList(key=attrgetter("seen_ns"))
 
     def __bool__(self) -> bool:
         return bool(self._growing or self._late)
@@ -97,16 +107,18 @@ class AgeOrder(Generic[T]):
     def add(self, item: T, seen_ns: int) -> None:
         """Put *item* in at *seen_ns*; it must not be in.
 
-        Complexity: O(1) for a stamp that is new or present, O(log stamps) for an old one; O(log
-        items of that stamp) once they came out of order.
+        Complexity: O(1) for a stamp that is new, O(log stamps) for an old one; O(log items of that
+        stamp) once they came out of order or are many.
         """
-        if self._newest_ns is None or seen_ns > self._newest_ns:
-            self._newest_ns = seen_ns
-            bucket = self._growing[seen_ns] = _Bucket(self._key)
+        growing = self._growing
+        if growing.newest is None or seen_ns > growing.newest:
+            bucket = _Bucket(seen_ns, self._key)
+            growing.append(seen_ns, bucket)
         else:
-            found = self._growing.get(seen_ns) or self._late.get(seen_ns)
+            found = growing.get(seen_ns) or self._late_bucket(seen_ns)
             if found is None:
-                found = self._late[seen_ns] = _Bucket(self._key)
+                found = _Bucket(seen_ns, self._key)
+                self._late.add(found)
             bucket = found
         bucket.add(item)
 
@@ -115,38 +127,48 @@ class AgeOrder(Generic[T]):
 
         Complexity: As for :meth:`add`.
         """
-        stamps = self._growing if seen_ns in self._growing else self._late
-        bucket = stamps[seen_ns]
-        bucket.discard(item)
-        if not bucket:
-            del stamps[seen_ns]
+        bucket = self._growing.get(seen_ns)
+        if bucket is not None:
+            bucket.discard(item)
+            if not bucket:
+                self._growing.remove(seen_ns)
+            return
+        late = self._late_bucket(seen_ns)
+        assert late is not None, "what is taken out was put in"
+        late.discard(item)
+        if not late:
+            self._late.remove(late)
+
+    def _late_bucket(self, seen_ns: int) -> _Bucket[T] | None:
+        return next(self._late.irange_key(seen_ns, seen_ns), None) if self._late else None
 
     def oldest_ns(self) -> int | None:
         """Return the smallest stamp, None when empty.
 
-        Complexity: O(log stamps).
+        Complexity: O(1).
         """
-        growing = next(iter(self._growing), None)
+        growing = self._growing.smallest()
         if not self._late:
             return growing
-        late: int = self._late.peekitem(0)[0]
+        late: int = self._late[0].seen_ns
         return late if growing is None or late < growing else growing
 
     def oldest(self) -> T | None:
         """Return the item that goes first, None when empty.
 
         Complexity: O(log stamps), amortised; once per stamp O(n log n) of its n items, if they
-        came out of order.
+        came out of order while they were few.
         """
         seen_ns = self.oldest_ns()
         if seen_ns is None:
             return None
-        return (self._growing.get(seen_ns) or self._late[seen_ns]).last()
+        bucket = self._growing.get(seen_ns) or self._late[0]
+        return bucket.last()
 
     def items(self) -> list[T]:
         """Return all items, those with growing stamps first.
 
         Complexity: O(items).
         """
-        orders = (self._growing, self._late)
-        return [item for order in orders for bucket in order.values() for item in bucket.items()]
+        orders = (self._growing.values(), self._late)
+        return [item for buckets in orders for bucket in buckets for item in bucket.items()]

@@ -8,7 +8,7 @@ from inferencecache.index.counters import IndexCounters
 from inferencecache.index.eviction import Evictor
 from inferencecache.index.fences import ClearFences
 from inferencecache.index.partition import Partition
-from inferencecache.index.run import HOLD_WORK, Incarnation
+from inferencecache.index.run import STORE_WORK, Incarnation
 from inferencecache.index.store import StretchWriter
 from inferencecache.index.tenancy import Ledger, ModelState, ScopeState
 from inferencecache.index.update import DropReason, StateUpdate, Stretch
@@ -51,29 +51,40 @@ class Ingest:
         seen_ns = self._admit(update, now_ns)
         if seen_ns is None:
             return
-        for stretch in self._storable(update):
-            self._write(update, stretch, seen_ns)
+        for stretch in update.stretches:
+            if self._is_storable(update, stretch):
+                self._write(update, stretch, seen_ns)
         deque(self._finish_slices(update, seen_ns, self._settings.slice_blocks), maxlen=0)
 
     def report_slices(self, update: StateUpdate, now_ns: int) -> Iterator[None]:
         """Apply one update, yielding between bounded slices; quota and cap hold at the end.
 
+        The update is used up on the way: freeing a million stretches at once is a long step too.
+
         Complexity: as :meth:`report`.
         """
         seen_ns = self._admit(update, now_ns)
-        if seen_ns is None:
-            return
+        stretches = update.stretches
+        stretches.reverse()
         budget = size = self._settings.slice_blocks
-        for stretch in self._storable(update):
-            for part in stretch.parts(size):
+        while stretches:
+            stretch = stretches.pop()
+            is_stored = seen_ns is not None and self._is_storable(update, stretch)
+            for part in stretch.parts(size) if is_stored else ():
                 if budget <= 0:
                     yield
                     budget = size
-                if self._is_fenced(update, seen_ns, now_ns):
-                    return
+                if seen_ns is None or self._is_fenced(update, seen_ns, now_ns):
+                    seen_ns = None
+                    break
                 self._write(update, part, seen_ns)
-                budget -= len(part.hashes) + HOLD_WORK
-        yield from self._finish_slices(update, seen_ns, budget)
+                budget -= len(part.hashes) + STORE_WORK
+            budget -= 1
+            if budget <= 0 and stretches:
+                yield
+                budget = size
+        if seen_ns is not None:
+            yield from self._finish_slices(update, seen_ns, budget)
 
     def clamp(self, timestamp_ns: int, now_ns: int) -> int:
         """Return a stamp that is never in the future; 0 means now.
@@ -110,22 +121,15 @@ class Ingest:
         self._counters.drops[DropReason.BEFORE_CLEAR] += update.entries
         return True
 
-    def _storable(self, update: StateUpdate) -> list[Stretch]:
-        stretches = update.stretches
+    def _is_storable(self, update: StateUpdate, stretch: Stretch) -> bool:
         if not update.hash_scheme:
-            return self._drop(DropReason.EMPTY_HASH_SCHEME, stretches)
-        limit = self._settings.identifier_bytes_max
-        long = [stretch for stretch in stretches if is_too_long(stretch.adapter_id, limit)]
-        if not long:
-            return stretches
-        self._drop(DropReason.IDENTIFIER_TOO_LONG, long)
-        return [stretch for stretch in stretches if not is_too_long(stretch.adapter_id, limit)]
-
-    def _drop(self, reason: DropReason, stretches: list[Stretch]) -> list[Stretch]:
-        if stretches:
-            blocks = sum(len(stretch.hashes) for stretch in stretches)
-            self._counters.drops[reason] += blocks
-        return []
+            reason = DropReason.EMPTY_HASH_SCHEME
+        elif is_too_long(stretch.adapter_id, self._settings.identifier_bytes_max):
+            reason = DropReason.IDENTIFIER_TOO_LONG
+        else:
+            return True
+        self._counters.drops[reason] += len(stretch.hashes)
+        return False
 
     def _finish_slices(self, update: StateUpdate, seen_ns: int, budget: int) -> Iterator[None]:
         if update.stats is not None:

@@ -76,12 +76,14 @@ def _check_model(model: ModelState) -> None:
     for replica_id, incarnation in model.incarnations.items():
         assert incarnation.replica_id == replica_id
         assert not incarnation.is_cleared, "a cleared life is not current"
-        assert incarnation.holds, "a replica without holds survives"
-        blocks = sum(hold.run.length for hold in incarnation.holds)
+        holds = list(incarnation.holds())
+        assert holds, "a replica without holds survives"
+        assert len(set(holds)) == len(holds) == incarnation.held, "holds of a replica"
+        blocks = sum(hold.run.length for hold in holds)
         assert incarnation.entries == blocks, "entries of a replica"
-        spread = Counter(hold.run.partition for hold in incarnation.holds)
+        spread = Counter(hold.run.partition for hold in holds)
         assert incarnation.partitions == dict(spread), "partitions of a replica"
-        newest = max(hold.last_seen_ns for hold in incarnation.holds)
+        newest = max(hold.last_seen_ns for hold in holds)
         assert not incarnation.is_newest_exact or incarnation.newest_ns == newest
 
 
@@ -119,11 +121,13 @@ def _check_run(partition: Partition, run: Run) -> None:
     for incarnation, hold in run.holds.items():
         assert hold.incarnation is incarnation, "a hold knows its holder"
         assert hold.run is run, "a hold knows its run"
-        assert hold in incarnation.holds, "a holder knows its holds"
+        following = hold.after
+        known = incarnation.last if following is None else following.before
+        assert known is hold, "a holder knows its holds"
         assert hold.tier == 1 or run.is_tiered, "the run knows of colder tiers"
         assert hold.token_counts is None or len(hold.token_counts) == run.length
-    following = run.following
-    assert following is None or following.partition is partition or not following.length
+    right = run.following
+    assert right is None or right.partition is partition or not right.length
 
 
 def _runs(model: ModelState) -> Iterator[Run]:

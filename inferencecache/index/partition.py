@@ -259,7 +259,7 @@ class Partition:
         Complexity: O(1).
         """
         model = self.scope.model
-        if not incarnation.holds and not incarnation.is_cleared:
+        if incarnation.last is None and not incarnation.is_cleared:
             del model.incarnations[incarnation.replica_id]
         if not self.run_of.blocks:
             model.release(self.scope, self.adapter_id)

@@ -18,9 +18,8 @@ def reclaim_hold(tenant: TenantState) -> int:
     Complexity: O(log stamps), and O(length of its run) if nobody else holds it.
     """
     while tenant.cleared:
-        holds = tenant.cleared[0].holds
-        if holds:
-            hold, _ = holds.popitem()
+        hold = tenant.cleared[0].last
+        if hold is not None:
             work = hold.run.length + HOLD_WORK
             hold.run.partition.drop_hold(hold)
             return work

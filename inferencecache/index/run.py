@@ -11,7 +11,7 @@ its incarnations. A hold that leaves its run leaves its incarnation and its age 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from inferencecache.index.packing import find, unpack
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 HOLD_WORK: Final = 16
-"""What handling one hold costs besides its blocks, in blocks; slices of work are cut by it."""
+"""What removing one hold costs besides its blocks, in blocks; slices of work are cut by it."""
+
+STORE_WORK: Final = 32
+"""What storing a stretch costs besides its blocks, likewise."""
 
 
 class Incarnation:
@@ -32,7 +35,8 @@ class Incarnation:
     Attributes:
         replica_id: The replica.
         is_cleared: True once ALL_CLEARED ended this life.
-        holds: Everything it holds, as an ordered set.
+        last: The latest of its holds, from which the others follow by :attr:`Hold.before`.
+        held: How many holds it has.
         partitions: How many of its holds are in each partition.
         entries: Blocks it holds, over all schemes and adapters.
         newest_ns: At least the newest last_seen of its holds.
@@ -41,9 +45,10 @@ class Incarnation:
 
     __slots__ = (
         "entries",
-        "holds",
+        "held",
         "is_cleared",
         "is_newest_exact",
+        "last",
         "newest_ns",
         "partitions",
         "replica_id",
@@ -52,7 +57,8 @@ class Incarnation:
     def __init__(self, replica_id: str) -> None:
         self.replica_id = replica_id
         self.is_cleared = False
-        self.holds: dict[Hold, None] = {}
+        self.last: Hold | None = None
+        self.held = 0
         self.partitions: dict[Partition, int] = {}
         self.entries = 0
         self.newest_ns = 0
@@ -63,8 +69,9 @@ class Incarnation:
 
         Complexity: O(1).
         """
-        if self.is_newest_exact and seen_ns > self.newest_ns:
+        if seen_ns >= self.newest_ns:
             self.newest_ns = seen_ns
+            self.is_newest_exact = True
 
     def forgot(self, seen_ns: int) -> None:
         """Note that a hold stamped *seen_ns* went or moved.
@@ -80,31 +87,53 @@ class Incarnation:
         Complexity: O(1).
         """
         partition = hold.run.partition
-        self.holds[hold] = None
+        hold.before = self.last
+        if self.last is not None:
+            self.last.after = hold
+        self.last = hold
+        self.held += 1
         self.partitions[partition] = self.partitions.get(partition, 0) + 1
 
     def hold_less(self, hold: Hold) -> None:
-        """Take a hold away, if it is not already.
+        """Take one of its holds away.
 
         Complexity: O(1).
         """
+        before, after = hold.before, hold.after
+        if after is None:
+            self.last = before
+        else:
+            after.before = before
+        if before is not None:
+            before.after = after
+        hold.before = hold.after = None
+        self.held -= 1
         partition = hold.run.partition
-        self.holds.pop(hold, None)
         left = self.partitions[partition] - 1
         if left:
             self.partitions[partition] = left
         else:
             del self.partitions[partition]
 
+    def holds(self) -> Iterator[Hold]:
+        """Yield its holds, the latest first.
+
+        Complexity: O(holds) in all.
+        """
+        hold = self.last
+        while hold is not None:
+            yield hold
+            hold = hold.before
+
     def newest(self) -> int | None:
         """Return the newest last_seen in nanoseconds, None without holds.
 
-        Complexity: O(1), or O(holds) once after the newest hold went.
+        Complexity: O(1), or O(holds) once after the newest hold went and nothing newer came.
         """
-        if not self.holds:
+        if self.last is None:
             return None
         if not self.is_newest_exact:
-            self.newest_ns = max(hold.last_seen_ns for hold in self.holds)
+            self.newest_ns = max(hold.last_seen_ns for hold in self.holds())
             self.is_newest_exact = True
         return self.newest_ns
 
@@ -121,9 +150,21 @@ class Hold:
         credits: Use count under LFU.
         order: Place of its first block among everything reported; among holds of one age the
             largest goes first.
+        before: The hold that its incarnation got before this one, or None.
+        after: The one it got next, or None.
     """
 
-    __slots__ = ("credits", "incarnation", "last_seen_ns", "order", "run", "tier", "token_counts")
+    __slots__ = (
+        "after",
+        "before",
+        "credits",
+        "incarnation",
+        "last_seen_ns",
+        "order",
+        "run",
+        "tier",
+        "token_counts",
+    )
 
     def __init__(self, incarnation: Incarnation, run: Run, last_seen_ns: int, tier: int) -> None:
         self.incarnation = incarnation
@@ -133,6 +174,8 @@ class Hold:
         self.token_counts: TokenCounts | None = None
         self.credits = 0
         self.order = 0
+        self.before: Hold | None = None
+        self.after: Hold | None = None
 
     def matches(self, other: Hold) -> bool:
         """Tell whether two holds of neighbouring runs may become one.

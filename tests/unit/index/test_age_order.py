@@ -1,8 +1,12 @@
 """The age order is right for stamps that are equal, old, or out of order."""
 
+from unittest.mock import patch
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inferencecache.index import age_order, growing_map
 from inferencecache.index.age_order import AgeOrder
 
 STEPS = st.lists(
@@ -11,9 +15,19 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.parametrize("many", [2, 4_096])
 @given(steps=STEPS)
-def test_order_agrees_with_a_plain_list(steps: list[tuple[str, int, int]]) -> None:
-    """Oldest stamp first, and among equal stamps the largest key first."""
+def test_order_agrees_with_a_plain_list(many: int, steps: list[tuple[str, int, int]]) -> None:
+    """Oldest stamp first, among equal stamps the largest key first, be they few or many."""
+    with (
+        patch.object(age_order, "PLAIN_ITEMS_MAX", many),
+        patch.object(growing_map, "SEGMENT_KEYS", many),
+    ):
+        compare_with_a_plain_list(steps)
+
+
+def compare_with_a_plain_list(steps: list[tuple[str, int, int]]) -> None:
+    """Take the steps in both and compare after each."""
     order: AgeOrder[int] = AgeOrder(lambda item: item)
     plain: list[tuple[int, int]] = []
     for action, item, seen_ns in steps:
