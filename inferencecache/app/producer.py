@@ -9,6 +9,7 @@ import aiohttp
 import zmq
 
 from inferencecache import __version__
+from inferencecache.app.producer_complaints import Complaints
 from inferencecache.app.producer_engine import FollowedEngine, Surroundings, check_source
 from inferencecache.app.producer_numbers import ProducerNumbers
 from inferencecache.app.producer_stats import ProducerStats, ServerStats
@@ -50,6 +51,7 @@ class Producer:
         self._credentials = server_credentials(settings.tls)
         self._log = log or StructuredLog()
         self._clock = clock or SystemClock()
+        self._complaints = Complaints(self._log)
         self._watched = Watched()
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -155,6 +157,7 @@ class Producer:
     async def stop(self) -> None:
         """Stop listening, let reachable servers take what is pending, then close."""
         await _end(self._followers)
+        self._complain()
         try:
             async with asyncio.timeout(self._settings.delivery.drain_ns / NS_PER_S):
                 await self.until(lambda: all(map(_is_done, self._links)))
@@ -214,10 +217,15 @@ class Producer:
     async def _keep_up(self) -> None:
         while True:
             await asyncio.sleep(_UPKEEP_NS / NS_PER_S)
+            self._complain()
             for engine in self._engines:
                 engine.feed.expire()
                 for _ in engine.feed.reclaim_slices(_RECLAIMED_PER_SLICE):
                     await asyncio.sleep(0)
+
+    def _complain(self) -> None:
+        for engine in self._engines:
+            self._complaints.look(engine)
 
 
 @asynccontextmanager

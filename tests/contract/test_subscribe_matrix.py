@@ -16,7 +16,7 @@ from followed import (
     rig,
     source,
 )
-from msgpack_bytes import NIL, TRUE, array, integer, text
+from msgpack_bytes import NIL, TRUE, array, binary, integer, text
 
 from inferencecache.app.producer import running_producer
 from inferencecache.app.server import running_server
@@ -26,6 +26,15 @@ from inferencecache.types import CacheTier
 
 P4 = list(range(1, 65))
 LEFT_OVER = {"mixed layouts"}
+UNSIGNED = 2**64 - 5
+TAIL8 = UNSIGNED.to_bytes(8, "big")
+FORMS = {
+    "unsigned": integer(UNSIGNED),
+    "negative twin": integer(-5),
+    "8 bytes": binary(TAIL8),
+    "16 bytes": binary(b"\x11" * 8 + TAIL8),
+    "32 bytes": binary(b"\x22" * 24 + TAIL8),
+}
 
 
 async def publish(found: Rig, *payloads: bytes) -> None:
@@ -45,19 +54,23 @@ async def test_every_layout_makes_the_same_key(name: str) -> None:
         assert held(found.server, T16) == (16, CacheTier.T1)
 
 
-async def test_hashes_meet_whatever_form_they_have() -> None:
-    """A removal by the negative twin of an unsigned integer removes the block."""
-    unsigned = 2**64 - 5
+@pytest.mark.parametrize("stored", FORMS)
+async def test_hashes_meet_whatever_form_they_have(stored: str) -> None:
+    """A block stored under one form is one block under every other: copy, parent and removal."""
     async with rig() as found:
-        await publish(
-            found,
-            batch(map_store([unsigned], T16)),
-            batch(map_store([7], P4[:16])),
-            batch(map_remove([-5])),
-        )
+        await found.synced()
+        for number, form in enumerate(FORMS.values()):
+            first = map_store([], P4[:16], block_hashes=array([FORMS[stored]]))
+            copy = map_store([], P4[:16], block_hashes=array([form]))
+            child = map_store([7], P4[16:32], parent_block_hash=form)
+            remove = map_remove([], block_hashes=array([form]))
+            await found.engine.publish(batch(first, copy, child, remove))
+            await found.settled(2 * number + 1)
+            assert found.matched(P4) == 32
+            await found.engine.publish(batch(remove, map_remove([7])))
+            await found.settled(2 * number + 2)
 
-        assert found.matched(T16) == 0
-        assert found.matched(P4) == 16
+            assert found.server.plane.index.entries == 0
 
 
 async def test_a_child_of_an_unknown_parent_is_never_a_prompt_of_its_own() -> None:
@@ -166,17 +179,43 @@ async def test_sixteen_pages_of_one_token_make_one_key_and_branches_share_pages(
 
 
 async def test_larger_blocks_are_cut_and_unfit_ones_refused() -> None:
-    """One block of 64 becomes four keys of 16; a block of 24 fits nothing."""
+    """One block of 64 becomes four keys of 16; blocks of 24 fit nothing and are named once."""
     odd = list(range(9000, 9024))
     async with rig() as found:
         await publish(
             found,
             batch(map_store([1], P4, size=64)),
             batch(map_store([2], odd, size=24)),
+            batch(map_store([3], odd, size=24), map_store([4], odd, size=24)),
         )
 
         assert found.matched(P4) == 64
         assert found.matched(odd) == 0
+        assert found.server.plane.index.entries == 4
+    assert found.log.fields_of("block_size_refused") == [
+        {"replica": REPLICA, "engine_block_size": 24, "block_size": 16}
+    ]
+
+
+async def test_what_is_set_up_wrongly_is_said_once() -> None:
+    """Every kind of thing that makes lookups miss for ever has a line of its own."""
+    bad = map_store([9], T16, lora_id=TRUE)
+    foreign = map_store([8], T16, lora_id=integer(8))
+    async with rig(replay=False) as found:
+        await found.synced()
+        for _ in range(2):
+            await found.engine.publish(batch(bad, foreign, map_store([1], T16), rank=3, ts=1.0))
+            await found.engine.publish(b"\xc1")
+        await found.settled(4)
+    said = [
+        ("messages_unreadable", {"source": REPLICA, "cause": "envelope"}),
+        ("adapter_without_name", {"replica": REPLICA, "lora_id": "8"}),
+        ("events_undecodable", {"replica": REPLICA, "cause": "lora_id"}),
+        ("rank_differs", {"replica": REPLICA}),
+        ("clock_differs", {"replica": REPLICA}),
+    ]
+
+    assert [line for line in found.log.lines if line[0] in dict(said)] == said
 
 
 async def test_ranks_on_neighbouring_ports_share_a_replica_or_are_ones_of_their_own() -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from engine_payloads import T16, batch, map_clear, map_remove, map_store
 from engine_sockets import engine_sockets
-from followed import LIMIT_S, following, held, rig
+from followed import LIMIT_S, REPLICA, following, held, rig
 
 from inferencecache.types import CacheTier
 
@@ -179,24 +179,46 @@ async def test_a_clear_between_stores_leaves_the_later_ones() -> None:
         assert found.matched(T16) == 16
 
 
-async def test_garbage_is_counted_and_the_stream_stays_alive() -> None:
-    """Messages of any number of parts and unreadable payloads cost themselves only."""
-    async with rig(replay=False) as found:
+PARTS = {
+    "a topic alone": [b"kv-events"],
+    "no payload": [b"kv-events", bytes(8)],
+    "five frames": [b"kv-events", b"", bytes(8), B1, b""],
+    "a number of five bytes": [b"kv-events", b"short", B1],
+}
+PAYLOADS = {
+    "a cut payload": (B1[:-20], "envelope"),
+    "nothing": (b"", "envelope"),
+    "a list as long as 100 MB": (b"\xdd\x06\x00\x00\x00", "envelope"),
+    "a batch of 100 M events": (b"\x93\xcb" + bytes(8) + b"\xdd\x05\xf5\xe1\x00", "envelope"),
+    "a text as long as 100 MB": (b"\xdb\x06\x00\x00\x00" + bytes(50), "envelope"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+async def test_messages_of_other_parts_cost_themselves_only(name: str) -> None:
+    """Said and counted, and the stream goes on."""
+    async with rig(replay=False, topic="") as found:
         await found.synced()
-        topic = b"kv-events"
-        for parts in (
-            [topic],
-            [topic, bytes(8)],
-            [topic, b"short", B1],
-            [topic, b"", bytes(8), B1, b""],
-        ):
-            await found.engine.send(parts)
-        await found.engine.publish(B1[:-20])
-        await found.engine.publish(b"\xdd\x06\x00\x00\x00")
+        await found.engine.send(PARTS[name])
         await found.engine.publish(B1)
-        await found.settled(3)
+        await found.settled(1)
 
         assert found.matched(P1) == 16
+    assert found.log.fields_of("messages_unreadable") == [{"source": REPLICA, "cause": "frames"}]
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+async def test_unreadable_payloads_cost_themselves_only(name: str) -> None:
+    """Said and counted, and the stream goes on."""
+    payload, cause = PAYLOADS[name]
+    async with rig(replay=False) as found:
+        await found.synced()
+        await found.engine.publish(payload)
+        await found.engine.publish(B1)
+        await found.settled(2)
+
+        assert found.matched(P1) == 16
+    assert found.log.fields_of("messages_unreadable") == [{"source": REPLICA, "cause": cause}]
 
 
 async def test_a_producer_that_starts_before_its_engine_waits_for_it() -> None:

@@ -78,10 +78,6 @@ class Asked:
         """What the producer knows of the server."""
         return self.producer.stats.servers[0]
 
-    def fields_of(self, event: str) -> list[dict[str, object]]:
-        """Return what was logged as *event*."""
-        return [fields for name, fields in self.log.lines if name == event]
-
 
 @asynccontextmanager
 async def asked(directory: Path, authority: Authority, shown: Pair | None) -> AsyncIterator[Asked]:
@@ -128,7 +124,7 @@ async def test_a_certificate_without_the_grant_is_refused_by_name(tmp_path: Path
     authority = Authority()
     async with asked(tmp_path, authority, authority.client(uri="spiffe://x/other")) as found:
         await found.producer.until(lambda: found.told.failures >= 2)
-        failed = found.fields_of("delivery_failed")[0]
+        failed = found.log.fields_of("delivery_failed")[0]
 
         assert failed["status"] == "PERMISSION_DENIED"
         assert TENANT in str(failed["detail"])
@@ -143,7 +139,7 @@ async def test_no_certificate_of_the_authority_is_no_connection(
     """Neither none nor one of somebody else's gets through the handshake."""
     stranger = Authority("somebody else").client(uri=WRITER) if has_one else None
     async with asked(tmp_path, Authority(), stranger) as found:
-        await found.producer.until(lambda: bool(found.fields_of("server_unreachable")))
+        await found.producer.until(lambda: bool(found.log.fields_of("server_unreachable")))
 
         assert found.told.delivered_keys == 0
         assert found.server.plane.index.entries == 0

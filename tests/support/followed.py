@@ -46,6 +46,10 @@ class Lines:
         """The names of the events."""
         return [event for event, _ in self.lines]
 
+    def fields_of(self, event: str) -> list[dict[str, object]]:
+        """Return what was told with each *event*."""
+        return [fields for name, fields in self.lines if name == event]
+
 
 def source(engine: EngineSockets, *, replay: bool = True, **fields: Any) -> SourceSettings:  # noqa: ANN401 - any knob
     """Return a source with short limits; *fields* are knobs of the engine, or whole groups."""
