@@ -3,20 +3,30 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
+import grpc
 import pytest
 import yaml
 from certificates import Authority
 from get_command import run_get
 from picker_texts import PROVIDER, WORKER_SET, pool_of, provider, worker_set
+from served_picker import messages
 from server_process import ServerProcess, serving, spawn
 
 from inferencecache.cli.program import run
+from inferencecache.kinference.v1 import picker_pb2 as pb
+from inferencecache.kinference.v1 import picker_pb2_grpc as pb_grpc
 
 SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
 FREE = tuple(f"--{name}-bind-address=127.0.0.1:0" for name in ("grpc", "http", "snapshot"))
+TABLE = """\
+NAME         BACKEND      API      STATE                                     AGE
+databricks   databricks   OpenAI   Accepted                                  7d
+vertex       vertex       OpenAI   Accepted,BackendUnauthorized,Suppressed   2h
+"""
 TOKEN = "a-token-for-a-test"  # noqa: S105 - of a server that lives for one test
 
 
@@ -75,6 +85,31 @@ async def test_a_running_server_is_asked(tmp_path: Path) -> None:
         assert sets[1][:4] == ["local", "vllm", "1", "Accepted"]
         pools = cells((await run_get("pools", url)).stdout)
         assert pools[1][:4] == ["all", "2", "2", "Accepted"]
+
+
+async def test_what_callers_report_is_seen(tmp_path: Path) -> None:
+    """A provider that refuses its key twice is out, and the table says so."""
+    now = datetime.now(UTC)
+    for name, age in (("databricks", timedelta(days=7, hours=1)), ("vertex", timedelta(hours=2))):
+        spec = f"{{backendRef: {{name: {name}}}, api: OpenAI, models: [{{name: {name}}}]}}"
+        created = f"name: {name}, creationTimestamp: '{(now - age).isoformat()}',"
+        text = provider(spec, name=name).replace(f"name: {name},", created, 1)
+        (tmp_path / f"{name}.yaml").write_text(text)
+    async with serving(f"--resources={tmp_path}") as server:
+        async with grpc.aio.insecure_channel(server.grpc_target) as channel:
+            picker = pb_grpc.PickerStub(channel)
+            for _ in range(2):
+                chunks = messages([b'{"model": "vertex", "prompt": "hello"}'])
+                pushed = await picker.PushBody(chunks)
+                picked = await picker.Pick(pb.PickRequest(body_stream_id=pushed.stream_id))
+                assert picked.provider.backend_ref.name == "vertex"
+                await picker.Abort(
+                    pb.AbortRequest(
+                        response_id=picked.response_id, reason=pb.AbortRequest.BACKEND_UNAUTHORIZED
+                    )
+                )
+        shown = await run_get("providers", url_of(server))
+    assert shown.stdout == TABLE
 
 
 async def test_objects_are_printed_whole(tmp_path: Path) -> None:
