@@ -10,13 +10,13 @@ _MIB = 1_048_576
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSettings:
-    """Where objects such as CachePolicy and CacheTenant are read from."""
+    """Where objects such as CachePolicy and InferenceProvider are read from."""
 
     directory: str = knob(
         "",
         flag="resources",
         kind=KnobKind.TEXT,
-        help="Directory of YAML files with CachePolicy and CacheTenant objects; empty for none.",
+        help="Directory of YAML files with objects such as CachePolicy; empty for none.",
     )
     debounce_ns: int = knob(
         100 * NS_PER_MS,
