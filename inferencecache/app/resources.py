@@ -32,8 +32,8 @@ from inferencecache.service.policy_resources import policy_snapshot_slices
 from inferencecache.service.rfc3339 import rfc3339
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.resources import ResourceSettings
-from inferencecache.transport.collections_paused import collections_paused
 from inferencecache.transport.drive import drive
+from inferencecache.transport.giving_way import collections_paused
 from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.metrics_resources import ReloadOutcome, ResourceMetrics
 from inferencecache.transport.resource_files import DirectoryError, ResourceFiles

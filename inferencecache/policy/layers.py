@@ -28,6 +28,8 @@ class PolicyLayer(StrEnum):
     PUSH = "push"
 
 
+_SLICE_VALUES = 1_000
+
 _OTHER = {PolicyLayer.FILES: PolicyLayer.PUSH, PolicyLayer.PUSH: PolicyLayer.FILES}
 
 
@@ -134,8 +136,10 @@ class PolicyLayers:
             policies_removed=before[0].missing(layer, policies),
             quotas_removed=before[1].missing(layer, quotas),
         )
-        after = (before[0].replaced(layer, policies), before[1].replaced(layer, quotas))
-        yield
+        after = (
+            (yield from before[0].replaced_slices(layer, policies)),
+            (yield from before[1].replaced_slices(layer, quotas)),
+        )
         in_force = None
         if after[0] is not before[0] or after[1] is not before[1]:
             in_force = yield from self._store.prepare_slices(_merged(*after))
@@ -166,32 +170,19 @@ class PolicyLayers:
             self._store.install(prepared.in_force)
         return prepared.replacement
 
+    def moment(self) -> "PolicyLayersMoment":
+        """Return both layers as they are now, whatever is replaced later.
+
+        Complexity: O(1).
+        """
+        return PolicyLayersMoment(self._store.revision, self._policies, self._quotas)
+
     def view(self) -> PolicyLayersView:
         """Return both layers side by side.
 
         Complexity: O(n log n) in the policies and quotas of both layers.
         """
-        return PolicyLayersView(
-            revision=self._store.revision,
-            policies=tuple(
-                LayeredPolicy(
-                    tenant_id=tenant_id,
-                    in_force=layer,
-                    files=self._policies.said(PolicyLayer.FILES, tenant_id),
-                    push=self._policies.said(PolicyLayer.PUSH, tenant_id),
-                )
-                for tenant_id, layer, _ in sorted(self._policies.in_force(), key=_tenant)
-            ),
-            quotas=tuple(
-                LayeredQuota(
-                    tenant_id=tenant_id,
-                    in_force=layer,
-                    files=self._quotas.said(PolicyLayer.FILES, tenant_id),
-                    push=self._quotas.said(PolicyLayer.PUSH, tenant_id),
-                )
-                for tenant_id, layer, _ in sorted(self._quotas.in_force(), key=_tenant)
-            ),
-        )
+        return self.moment().view()
 
 
 class _Layered(Generic[Value]):
@@ -220,10 +211,18 @@ class _Layered(Generic[Value]):
         """Return what *layer* says about the tenant, None for nothing."""
         return self._values[layer].get(tenant_id)
 
-    def replaced(self, layer: PolicyLayer, values: dict[str, Value]) -> "_Layered[Value]":
+    def replaced_slices(
+        self, layer: PolicyLayer, values: dict[str, Value]
+    ) -> Generator[None, None, "_Layered[Value]"]:
         """Return the table with *values* in *layer*; itself where nothing differs."""
         before = self._values[layer]
-        changed = [key for key, value in values.items() if before.get(key) != value]
+        changed = []
+        for count, (key, value) in enumerate(values.items(), start=1):
+            if before.get(key) != value:
+                changed.append(key)
+            if not count % _SLICE_VALUES:
+                yield
+        yield
         removed = before.keys() - values.keys()
         if not changed and not removed:
             return self
@@ -256,6 +255,47 @@ def _merged(policies: _Layered[CachePolicy], quotas: _Layered[TenantQuota]) -> P
 def _tenant(row: tuple[str, PolicyLayer, Value]) -> str:
     """Return what rows are sorted by."""
     return row[0]
+
+
+class PolicyLayersMoment(NamedTuple):
+    """Both layers at one moment; nothing of it changes, so any thread may read it.
+
+    Attributes:
+        revision: How often the policies in force had been replaced.
+        policies: Both layers' policies.
+        quotas: Both layers' quotas.
+    """
+
+    revision: int
+    policies: _Layered[CachePolicy]
+    quotas: _Layered[TenantQuota]
+
+    def view(self) -> PolicyLayersView:
+        """Return both layers side by side.
+
+        Complexity: O(n log n) in the policies and quotas of both layers.
+        """
+        return PolicyLayersView(
+            revision=self.revision,
+            policies=tuple(
+                LayeredPolicy(
+                    tenant_id=tenant_id,
+                    in_force=layer,
+                    files=self.policies.said(PolicyLayer.FILES, tenant_id),
+                    push=self.policies.said(PolicyLayer.PUSH, tenant_id),
+                )
+                for tenant_id, layer, _ in sorted(self.policies.in_force(), key=_tenant)
+            ),
+            quotas=tuple(
+                LayeredQuota(
+                    tenant_id=tenant_id,
+                    in_force=layer,
+                    files=self.quotas.said(PolicyLayer.FILES, tenant_id),
+                    push=self.quotas.said(PolicyLayer.PUSH, tenant_id),
+                )
+                for tenant_id, layer, _ in sorted(self.quotas.in_force(), key=_tenant)
+            ),
+        )
 
 
 class PreparedLayer(NamedTuple):

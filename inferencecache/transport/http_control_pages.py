@@ -19,6 +19,7 @@ from inferencecache.service.probe_body import (
 from inferencecache.service.snapshot_body import snapshot_body
 from inferencecache.transport.auth import Authenticator
 from inferencecache.transport.drive import drive
+from inferencecache.transport.giving_way import giving_way
 from inferencecache.transport.http_answer import json_answer, refusal
 from inferencecache.transport.http_control import Endpoint, Page, PageRequest
 from inferencecache.transport.http_control_json import json_text, present
@@ -112,7 +113,8 @@ class ControlPages:
 
     async def _snapshot(self, _request: PageRequest) -> web.Response:
         snapshot = await drive(self._parts.plane.index.snapshot_slices())
-        return json_answer(await asyncio.to_thread(snapshot_body, snapshot))
+        body = await asyncio.to_thread(giving_way, lambda: snapshot_body(snapshot))
+        return json_answer(body)
 
     async def _policy(self, request: PageRequest) -> web.Response:
         try:
@@ -145,18 +147,20 @@ class ControlPages:
                 }
             )
 
-        return json_answer(await asyncio.to_thread(shown))
+        return json_answer(await asyncio.to_thread(giving_way, shown))
 
     async def _debug_policy(self, _request: PageRequest) -> web.Response:
-        return await _shown(self._parts.plane.policy_layers.view())
+        return await _shown(self._parts.plane.policy_layers.moment().view)
 
     async def _debug_resources(self, _request: PageRequest) -> web.Response:
-        return await _shown(self._parts.resources())
+        state = self._parts.resources()
+        return await _shown(lambda: state)
 
     async def _debug_manifests(self, _request: PageRequest) -> web.Response:
-        return await _shown(await drive(self._parts.manifests()))
+        manifests = await drive(self._parts.manifests())
+        return await _shown(lambda: manifests)
 
 
-async def _shown(value: object) -> web.Response:
-    """Return *value* as a page; there may be ten thousand parts, so a thread writes it down."""
-    return json_answer(await asyncio.to_thread(json_text, value))
+async def _shown(make: Callable[[], object]) -> web.Response:
+    """Return what *make* makes as a page; it may have ten thousand parts, so a thread does it."""
+    return json_answer(await asyncio.to_thread(giving_way, lambda: json_text(make())))

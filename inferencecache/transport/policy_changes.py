@@ -1,22 +1,17 @@
 """Change policies without holding up lookups: the slow part in a thread, the change on the loop.
 
-A push of a megabyte takes hundreds of milliseconds to read and resolve. Python code in a thread
-gives the loop its turn as often as the interpreter's switch interval says, so that is shortened
-meanwhile: a lookup needs several turns. What would give no turn is garbage collection, which looks
-at everything again and again while so many objects are made, and so it rests meanwhile.
+A push of a megabyte takes hundreds of milliseconds to read and resolve.
 
 Rules of this file: one change at a time, in the order in which they came, whatever their source;
 what is put in force is complete; nothing but the event loop touches what lookups read.
 """
 
 import asyncio
-import gc
-import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from inferencecache.policy import (
     PolicyLayer,
@@ -28,11 +23,10 @@ from inferencecache.policy import (
     decode_policy_push,
 )
 from inferencecache.settings.policy import PolicySettings
+from inferencecache.transport.giving_way import giving_way
 from inferencecache.transport.structured_log import EventLog
 
 ResultT = TypeVar("ResultT")
-
-_SWITCH_INTERVAL_S: Final = 0.0005
 
 
 class PushResult(StrEnum):
@@ -125,20 +119,3 @@ class PolicyChanges:
             self._log.info("policy_push_applied", **counts)
         else:
             self._log.warning("policy_push_empty", **counts)
-
-
-def giving_way(work: Callable[[], ResultT]) -> ResultT:
-    """Return the result of *work*, done beside an event loop that needs its turns.
-
-    Meanwhile no garbage is collected, and threads take shorter turns; both hold for the whole
-    process.
-    """
-    collects, interval_s = gc.isenabled(), sys.getswitchinterval()
-    gc.disable()
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    try:
-        return work()
-    finally:
-        sys.setswitchinterval(interval_s)
-        if collects:
-            gc.enable()

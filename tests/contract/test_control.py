@@ -3,11 +3,13 @@
 import asyncio
 import io
 import json
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
 from controlled import Controlled, controlled, update
 
+from inferencecache.policy.layers import PolicyLayersMoment
 from inferencecache.settings.control import ControlSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport import http_control_pages
@@ -279,6 +281,24 @@ async def test_debug_pages_show_policies_and_resources(control: Controlled) -> N
     resources = await control.get("/debug/resources")
     assert (resources.status, resources.headers["Content-Type"]) == (200, "application/json")
     assert json.loads(resources.text)
+
+
+async def test_a_view_of_many_policies_is_made_beside_the_loop(
+    control: Controlled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand tenants take tens of milliseconds to put together; lookups go on."""
+    makers = []
+    view = PolicyLayersMoment.view
+
+    def watched(moment: PolicyLayersMoment) -> object:
+        makers.append(threading.current_thread())
+        return view(moment)
+
+    monkeypatch.setattr(PolicyLayersMoment, "view", watched)
+    await control.ask("POST", "/policy", POLICY)
+    assert json.loads((await control.get("/debug/policy")).text)["policies"]
+    assert threading.current_thread() not in makers
+    assert len(makers) == 1
 
 
 async def test_a_body_that_does_not_come_is_given_up() -> None:
