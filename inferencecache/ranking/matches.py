@@ -1,9 +1,10 @@
 """Rank the replicas that hold a leading part of a prompt; exact and chain lookups share it.
 
-Rules of this file: each factor is a column over all candidates. The answer multiplies the columns
-without a Python step per candidate, the explanation shows the same ones, so the two cannot drift
-apart. A column that is 1 for everybody is left out, and what needs no clamping stands inline; a
-property test holds the columns to the definitions in :mod:`inferencecache.ranking.factors`.
+Rules of this file: there is one loop, :func:`_scored`. The explanation shows what it multiplies, so
+the two cannot drift apart. It is the hot path of every lookup: what is 1 for everybody is left out,
+what needs no clamping stands inline, and plain bytecode is preferred to C functions that nothing
+else calls, because those are never in the cache when a lookup comes. A property test holds the loop
+to the definitions in :mod:`inferencecache.ranking.factors`.
 
 Worked example, 30-minute TTL, 64 tokens a block, three replicas serve the scope, no statistics:
 
@@ -21,10 +22,8 @@ Source: docs/adr/0005-ranking.md.
 """
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from operator import mul
 from typing import NamedTuple
 
 from inferencecache.ranking.factors import (
@@ -35,9 +34,9 @@ from inferencecache.ranking.factors import (
     slo_coefficient,
 )
 from inferencecache.ranking.score import (
+    PUBLIC_TIERS,
     RankedReplica,
     best_first,
-    public_tiers,
 )
 from inferencecache.settings.ranking import RankingSettings
 from inferencecache.types import Candidate, StatsRecord
@@ -112,21 +111,19 @@ def explain_matches(candidates: Sequence[Candidate], inputs: RankInputs) -> dict
     """
     if not candidates:
         return {}
-    replica_ids, tokens, _, _, blocks = zip(*candidates, strict=True)
-    ranked = _scored(candidates, inputs)
-    loads = _loads(replica_ids, inputs)
-    biases = _biases([replica.estimated_cache_hit_prob for replica in ranked], inputs)
-    powers = _powers(tokens, blocks, inputs.serving_count)
+    loads = _loads(candidates, inputs)
+    shared_power, powers = _powers(candidates, inputs.serving_count)
+    coefficient = _coefficient(inputs)
     return {
         replica.replica_id: Factors(
             matched_tokens=replica.matched_tokens,
             freshness=replica.estimated_cache_hit_prob,
-            pressure_factor=load,
-            slo_bias=bias,
-            distinguishing_power=power,
+            pressure_factor=loads.get(replica.replica_id, 1.0),
+            slo_bias=slo_bias(replica.estimated_cache_hit_prob, coefficient),
+            distinguishing_power=powers.get(replica.matched_tokens, shared_power),
             score=replica.score,
         )
-        for replica, load, bias, power in zip(ranked, loads, biases, powers, strict=False)
+        for replica in _scored(candidates, inputs)
     }
 
 
@@ -134,63 +131,69 @@ def _scored(candidates: Sequence[Candidate], inputs: RankInputs) -> list[RankedR
     """Return each candidate with its score, in the order given; there is at least one."""
     now_ns, ttl_ns, serving_count, stats, _, ttft_ms = inputs
     stale_ns = now_ns - ttl_ns
-    # All rows have one length; being strict about it costs half a microsecond each time.
-    replica_ids, tokens, seen_ns, tiers, blocks = zip(*candidates)  # noqa: B905
-    recencies = [(seen - stale_ns) / ttl_ns for seen in seen_ns]
-    if min(recencies) <= 0.0 or max(recencies) > 1.0:
-        recencies = [freshness(now_ns - seen, ttl_ns) for seen in seen_ns]
-    products: Iterable[float] = map(mul, tokens, recencies)
-    if stats:
-        products = map(mul, products, _loads(replica_ids, inputs))
-    if ttft_ms:
-        products = map(mul, products, _biases(recencies, inputs))
-    scores = array("f", map(mul, products, _powers(tokens, blocks, serving_count)))
-    rows = zip(replica_ids, scores, tokens, recencies, public_tiers(tiers), blocks)  # noqa: B905
-    # What the constructor does, without a Python call for each replica.
-    return list(map(tuple.__new__, repeat(RankedReplica), rows))
+    loads = _loads(candidates, inputs) if stats else None
+    coefficient = _coefficient(inputs) if ttft_ms else 0.0
+    shared_power, powers = _powers(candidates, serving_count)
+    rounded = array("f", (0.0,))
+    make = tuple.__new__
+    ranked: list[RankedReplica] = []
+    for replica_id, tokens, seen_ns, tier, blocks in candidates:
+        recency = (seen_ns - stale_ns) / ttl_ns
+        if not 0.0 < recency <= 1.0:
+            recency = freshness(now_ns - seen_ns, ttl_ns)
+        product = tokens * recency
+        if loads:
+            product *= loads[replica_id]
+        if coefficient:
+            product *= slo_bias(recency, coefficient)
+        rounded[0] = product * (powers[tokens] if powers else shared_power)
+        tier_shown = tier if tier in PUBLIC_TIERS else 0
+        # What the constructor does, without a Python call for each replica.
+        row = (replica_id, rounded[0], tokens, recency, tier_shown, blocks)
+        ranked.append(make(RankedReplica, row))
+    return ranked
 
 
-def _loads(replica_ids: Sequence[str], inputs: RankInputs) -> Iterable[float]:
-    """Return the pressure factors; statistics older than the TTL do not count."""
+def _loads(candidates: Sequence[Candidate], inputs: RankInputs) -> dict[str, float]:
+    """Return the pressure factors by replica, none where nobody's load counts.
+
+    Statistics older than the TTL do not count.
+    """
     stats, weight = inputs.stats, inputs.settings.pressure_weight
     if not stats or weight == 0:
-        return repeat(1.0)
+        return {}
     stale_ns = inputs.now_ns - inputs.ttl_ns
-    return [
-        1.0
-        if record is None or record.reported_ns <= stale_ns
+    return {
+        candidate[0]: 1.0
+        if (record := stats.get(candidate[0])) is None or record.reported_ns <= stale_ns
         else factor
         if 0.0 <= (factor := 1.0 - weight * record.stats.pressure) <= 1.0
         else pressure_factor(record.stats.pressure, weight)
-        for record in map(stats.get, replica_ids)
-    ]
+        for candidate in candidates
+    }
 
 
-def _biases(recencies: Sequence[float], inputs: RankInputs) -> Iterable[float]:
-    """Return the SLO biases."""
+def _coefficient(inputs: RankInputs) -> float:
+    """Return how strongly the request favours fresh entries."""
     settings = inputs.settings
-    coefficient = slo_coefficient(
-        inputs.ttft_ms, settings.slo_tight_ttft_ms, settings.slo_tight_bias
-    )
-    if coefficient == 0:
-        return repeat(1.0)
-    return [slo_bias(recency, coefficient) for recency in recencies]
+    return slo_coefficient(inputs.ttft_ms, settings.slo_tight_ttft_ms, settings.slo_tight_bias)
 
 
-def _powers(tokens: Sequence[int], blocks: Sequence[int], serving_count: int) -> Iterable[float]:
-    """Return the distinguishing powers, comparing each candidate by its matched tokens.
+def _powers(candidates: Sequence[Candidate], serving_count: int) -> tuple[float, dict[int, float]]:
+    """Return the distinguishing power that all candidates share, or a table by matched tokens.
 
     Candidates that matched equally many blocks share one power. In a chain lookup they matched
     the same tokens anyway; in an exact lookup the stored counts may differ, but a holder is a
-    holder.
+    holder. The table is empty where the power is shared.
     """
-    if serving_count <= 1:
-        return repeat(1.0)
-    count = len(blocks)
-    if blocks.count(blocks[0]) == count:
-        return repeat(distinguishing_power(count, serving_count))
-    power = {
-        depth: distinguishing_power(place, serving_count)
-        for place, depth in enumerate(sorted(tokens, reverse=True), start=1)
+    depth = candidates[0][4]
+    for candidate in candidates:
+        if candidate[4] != depth:
+            break
+    else:
+        return distinguishing_power(len(candidates), serving_count), {}
+    deepest_first = sorted([candidate[1] for candidate in candidates], reverse=True)
+    return 0.0, {
+        tokens: distinguishing_power(place, serving_count)
+        for place, tokens in enumerate(deepest_first, start=1)
     }
-    return map(power.__getitem__, tokens)

@@ -1,7 +1,7 @@
 """What a ranking consists of: rounding, order and floors."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ from inferencecache.types import CacheTier
 FLOAT32_MAX: Final = 3.4028234663852886e38
 """Largest finite score the wire can carry."""
 
-_PUBLIC_TIERS: Final = frozenset(map(int, (CacheTier.T1, CacheTier.T2, CacheTier.T3)))
+PUBLIC_TIERS: Final = frozenset(map(int, (CacheTier.T1, CacheTier.T2, CacheTier.T3)))
 """Stored tiers that the wire knows; any other is 0 there."""
 
 
@@ -48,18 +48,7 @@ def public_tier(tier: int) -> int:
 
     Complexity: O(1).
     """
-    return tier if tier in _PUBLIC_TIERS else 0
-
-
-def public_tiers(tiers: Sequence[int]) -> Iterable[int]:
-    """Return each of *tiers* as the wire knows it.
-
-    Args:
-        tiers: Stored tiers, any int32.
-
-    Complexity: O(tiers).
-    """
-    return tiers if _PUBLIC_TIERS.issuperset(tiers) else map(public_tier, tiers)
+    return tier if tier in PUBLIC_TIERS else 0
 
 
 def round_float32(values: Iterable[float]) -> list[float]:
@@ -76,17 +65,22 @@ def round_float32(values: Iterable[float]) -> list[float]:
 def best_first(ranked: list[RankedReplica]) -> list[RankedReplica]:
     """Return *ranked*, sorted in place: by score, largest first, then by replica id.
 
-    The sort is stable, so ordering by id first settles ties, and is skipped when there are none.
+    The sort is stable, so ordering by id first settles ties; there are hardly ever any.
 
     Args:
         ranked: Replicas in any order, each at most once.
 
     Complexity: O(n log n) in replicas.
     """
-    if len(ranked) > 1:
-        if len(set(map(_SCORE, ranked))) != len(ranked):
+    ranked.sort(key=_SCORE, reverse=True)
+    better = -1.0
+    for replica in ranked:
+        score = replica[1]
+        if score == better:
             ranked.sort(key=_REPLICA_ID)
-        ranked.sort(key=_SCORE, reverse=True)
+            ranked.sort(key=_SCORE, reverse=True)
+            break
+        better = score
     return ranked
 
 

@@ -91,7 +91,7 @@ def test_order_of_candidates_is_irrelevant(
 
 
 @given(rows=candidates(), values=rank_inputs())
-def test_columns_agree_with_the_factors(rows: list[Candidate], values: RankInputs) -> None:
+def test_the_loop_agrees_with_the_factors(rows: list[Candidate], values: RankInputs) -> None:
     """Every shown factor equals its definition, and the answer is their rounded product."""
     settings = values.settings
     by_id = {r.replica_id: r for r in rank_matches(rows, values)}
