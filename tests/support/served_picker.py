@@ -10,10 +10,12 @@ import pytest
 from served_plane import Recorder
 
 from inferencecache.app.picker import Picker, PickerParts
+from inferencecache.app.picker_plugins import no_plugins
 from inferencecache.clock import NS_PER_MS, NS_PER_S, Clock
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.kinference.v1 import picker_pb2_grpc as pb_grpc
 from inferencecache.picker.choice import Chooser
+from inferencecache.picker.pipeline import Director
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
@@ -113,6 +115,7 @@ async def serve_picker(
     clock: Clock | None = None,
     chooser: Chooser | None = None,
     parse: PickerParseSettings | None = None,
+    director: Director | None = None,
     ticks: bool = True,
 ) -> AsyncIterator[ServedPicker]:
     """Serve a picker on a port of its own for the length of the block.
@@ -122,6 +125,7 @@ async def serve_picker(
         clock: Its time; the system's if None.
         chooser: Whoever chooses; the endpoints of the settings if None.
         parse: What a body may look like.
+        director: Its plugins; none if None.
         ticks: Whether it looks by itself for what is over.
     """
     recorder = Recorder()
@@ -135,6 +139,7 @@ async def serve_picker(
             observer=recorder,
             log=recorder,
             make_chooser=None if chooser is None else lambda _: chooser,
+            director=no_plugins() if director is None else director,
         )
     )
     address = await picker.start()

@@ -75,6 +75,7 @@ async def spawn(
 ) -> ServerProcess:
     """Start ``inferencecache serve`` with *arguments* in *directory*."""
     package_home = str(Path(inferencecache.__file__).parents[1])
+    homes = [package_home, (environ or {}).get("PYTHONPATH", "")]
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -89,13 +90,15 @@ async def spawn(
         stderr=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         cwd=directory,
-        env={**inherited, **(environ or {}), "PYTHONPATH": package_home},
+        env={**inherited, **(environ or {}), "PYTHONPATH": os.pathsep.join(filter(None, homes))},
     )
     return ServerProcess(process)
 
 
 @asynccontextmanager
-async def serving(*arguments: str) -> AsyncIterator[ServerProcess]:
+async def serving(
+    *arguments: str, environ: Mapping[str, str] | None = None
+) -> AsyncIterator[ServerProcess]:
     """Run a server on free ports of the loopback address for the length of the block."""
     with TemporaryDirectory() as directory:
         server = await spawn(
@@ -105,6 +108,7 @@ async def serving(*arguments: str) -> AsyncIterator[ServerProcess]:
             "--insecure-disable-auth",
             *arguments,
             directory=directory,
+            environ=environ,
         )
         try:
             async with asyncio.timeout(READY_SECONDS):

@@ -18,6 +18,14 @@ from inferencecache.picker.pipeline.hooks import (
     Scorer,
     TimeoutAwareProducer,
 )
+from inferencecache.picker.pipeline.keys import (
+    INFLIGHT_LOAD,
+    PREFIX_MATCH,
+    PROMPT_TOKENS,
+    InflightLoad,
+    PrefixMatch,
+    PromptTokens,
+)
 from inferencecache.picker.pipeline.load import NO_LOAD, LoadSnapshot
 from inferencecache.picker.pipeline.observer import (
     FailureKind,
@@ -25,16 +33,21 @@ from inferencecache.picker.pipeline.observer import (
     IgnorePlugins,
     PipelineObserver,
 )
+from inferencecache.picker.pipeline.parameters import PluginParameters
 from inferencecache.picker.pipeline.pipeline import EMPTY_PIPELINE, Pipeline
 from inferencecache.picker.pipeline.produced import Produced
 from inferencecache.picker.pipeline.producer_work import ProducerRunner, ProducerWork
+from inferencecache.picker.pipeline.registry import PluginRegistry, PluginServices, PluginType
 from inferencecache.picker.pipeline.request import Request
 from inferencecache.picker.pipeline.response import Response, TerminationCause, Usage
 from inferencecache.picker.pipeline.scheduling import Ranking, SchedulingResult, Scored, ScorePart
 
 __all__ = [
     "EMPTY_PIPELINE",
+    "INFLIGHT_LOAD",
     "NO_LOAD",
+    "PREFIX_MATCH",
+    "PROMPT_TOKENS",
     "Admitter",
     "AttributeKey",
     "Attributes",
@@ -48,6 +61,7 @@ __all__ = [
     "Hook",
     "IgnorePlugins",
     "ImmediateProducer",
+    "InflightLoad",
     "LoadSnapshot",
     "NoSignalError",
     "Picker",
@@ -55,12 +69,18 @@ __all__ = [
     "PipelineObserver",
     "PipelineRun",
     "Placed",
+    "PluginParameters",
+    "PluginRegistry",
+    "PluginServices",
+    "PluginType",
     "PreAdmitter",
     "PreRequest",
+    "PrefixMatch",
     "Produced",
     "ProducerRunner",
     "ProducerWork",
     "ProfileHandler",
+    "PromptTokens",
     "Ranking",
     "Request",
     "Response",
