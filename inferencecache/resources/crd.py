@@ -29,7 +29,7 @@ def generated_crds(kinds: KindRegistry) -> dict[str, str]:
     """
     files: dict[str, str] = {}
     for kind in kinds:
-        if kind.is_foreign:
+        if kind.is_foreign or not kind.is_document:
             continue
         for group in _groups_of(kind):
             files[f"{group}_{kind.plural}.yaml"] = f"# {GENERATED}\n" + yaml.safe_dump(

@@ -173,5 +173,5 @@ ENDPOINTS_FILE: Final = ResourceKind(
     status=EndpointsFileStatus,
     scope=ResourceScope.CLUSTER,
     rules=(Rule(path="spec.endpoints", cel="", message="", check=_check),),
-    is_foreign=True,
+    is_document=False,
 )

@@ -105,6 +105,7 @@ class ResourceKind(Generic[SpecT]):
         admission: By the path of a value, ``spec.models[]`` for example, what the schemas for
             clusters and editors say of it, though the loader accepts more and gives a state.
         is_foreign: Whether it belongs to somebody else, who has its CRD.
+        is_document: Whether a document may name it; if not, whole files stand for its objects.
     """
 
     kind: str
@@ -122,6 +123,7 @@ class ResourceKind(Generic[SpecT]):
     other_api_versions: tuple[str, ...] = ()
     admission: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     is_foreign: bool = False
+    is_document: bool = True
 
     @property
     def api_version(self) -> str:

@@ -111,8 +111,9 @@ def _read(
     """Return what an object of whatever kind says."""
     name = value.get("kind")
     kind = kinds.get(name) if isinstance(name, str) else None
-    if kind is None:
-        wrong = _flaw("kind", name, "one of " + ", ".join(kinds.names))
+    if kind is None or kind.is_document == is_endpoints_file(place.file):
+        known = sorted(kind.kind for kind in kinds if kind.is_document)
+        wrong = _flaw("kind", name, "one of " + ", ".join(known))
         return _unknown(place, "", [*flaws, wrong])
     if value.get("apiVersion") not in kind.api_versions:
         wrong = _flaw("apiVersion", value.get("apiVersion"), " or ".join(kind.api_versions))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from picker_texts import MODELS, state_of, worker_set
-from resource_texts import load
+from resource_texts import document, load
 
 SET = worker_set(f"{{{MODELS}, endpointsFile: a.endpoints.yaml}}")
 LIST = "- {name: a, address: 'h:1'}\n- {name: b, address: 'h:2', weight: 3}\n"
@@ -109,6 +109,14 @@ def test_a_mistake_keeps_the_last_good_list(text: str, field: str, allowed: str)
     assert allowed in error.allowed
     assert state_of(after, "InferenceWorkerSet", "w").name == "Accepted"
     assert [key.name for key in after.held] == ["a.endpoints.yaml"]
+
+
+def test_no_document_is_of_this_kind() -> None:
+    """The file alone says that it holds endpoints."""
+    text = document("EndpointsFile", "a.endpoints.yaml", "{endpoints: []}")
+    (error,) = load({"a.yaml": text}).errors
+    assert (error.field, error.value) == ("kind", "'EndpointsFile'")
+    assert "EndpointsFile" not in error.allowed
 
 
 def test_a_second_document_is_a_mistake() -> None:

@@ -1,5 +1,6 @@
 """States and conditions as people see them: what the files decide, and what traffic does."""
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -291,6 +292,20 @@ def test_a_manifest_is_complete(objects: Objects) -> None:
         "api": "OpenAI",
         "models": [{"name": "qwen-32b", "aliases": ["qwen"]}],
     }
+
+
+def test_what_is_shown_can_be_loaded(objects: Objects) -> None:
+    """What a server prints is a file for the next one."""
+    objects.load(
+        provider(),
+        worker_set(),
+        pool_of("InferenceProvider/p", "InferenceWorkerSet/w"),
+    )
+    before = objects.manifests()
+    state = load({"all.json": json.dumps(result_of(objects.objects.manifests_slices()))})
+    assert not state.errors
+    result_of(objects.objects.apply_slices(state))
+    assert objects.manifests() == before
 
 
 def test_a_load_that_is_cut_off_changes_nothing(objects: Objects) -> None:
