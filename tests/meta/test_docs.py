@@ -10,6 +10,8 @@ from inferencecache import __version__
 from inferencecache.cli.reference import pages
 from inferencecache.transport.metric_catalog import CATALOG
 from inferencecache.transport.metrics_control import CONTROL_CATALOG
+from inferencecache.transport.picker_catalog import PICKER_CATALOG
+from inferencecache.transport.picker_plugin_catalog import PICKER_PLUGIN_CATALOG
 from inferencecache.types import ReasonCode
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +46,7 @@ def test_every_reason_code_has_one_row() -> None:
 
 def test_metric_names_follow_the_rules() -> None:
     """Names share the prefix, counters end in total, durations in seconds."""
-    catalog = (*CATALOG, *CONTROL_CATALOG)
+    catalog = (*CATALOG, *CONTROL_CATALOG, *PICKER_CATALOG, *PICKER_PLUGIN_CATALOG)
     names = [spec.name for spec in catalog]
     assert len(names) == len(set(names))
     for spec in catalog:

@@ -47,7 +47,7 @@ def body(name: str) -> bytes:
 
 @pytest.mark.parametrize("name", sorted(ROUTED))
 def test_real_bodies_are_routed_and_rewritten(name: str) -> None:
-    """Whatever API it is meant for, the model is found and nothing else changes."""
+    """F49, F52: whatever API it is meant for, the model is found and nothing else changes."""
     data = body(name)
     request = parse_body(data, PARSE)
     assert request.api is ROUTED[name]
@@ -57,7 +57,7 @@ def test_real_bodies_are_routed_and_rewritten(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_hostile_bodies_are_refused_with_a_reason(name: str) -> None:
-    """The reason names the flaw and quotes nothing of the body."""
+    """F47: the reason names the flaw and quotes nothing of the body."""
     with pytest.raises(BadBodyError) as caught:
         parse_body(body(name), PARSE)
     assert caught.value.flaw is REFUSED[name]

@@ -47,6 +47,10 @@ class RawClient:
         reader: From the server.
         writer: To the server.
         acknowledges: Whether the server may send more when data has arrived.
+
+    Attributes:
+        pongs: Pings that were answered.
+        is_sent_away: Whether the server has announced that it closes the connection.
     """
 
     def __init__(
@@ -59,6 +63,8 @@ class RawClient:
         self._h2 = h2.connection.H2Connection(config)
         self._streams: dict[int, RawStream] = {}
         self._changed = asyncio.Event()
+        self.pongs = 0
+        self.is_sent_away = False
         self._h2.initiate_connection()
 
     async def flush(self) -> None:
@@ -112,6 +118,13 @@ class RawClient:
         self._h2.reset_stream(stream.number, code)
         await self.flush()
 
+    async def ping(self) -> None:
+        """Ask whether the server is there, and wait for its answer."""
+        before = self.pongs
+        self._h2.ping(b"are-you?")
+        await self.flush()
+        await self.until(lambda: self.pongs > before or self.is_sent_away)
+
     async def allow(self, stream: RawStream, count: int) -> None:
         """Let the server send *count* bytes more."""
         self._h2.acknowledge_received_data(count, stream.number)
@@ -134,6 +147,8 @@ class RawClient:
         self._writer.transport.abort()
 
     def _take(self, event: h2.events.Event) -> None:
+        self.pongs += isinstance(event, h2.events.PingAckReceived)
+        self.is_sent_away |= isinstance(event, h2.events.ConnectionTerminated)
         stream = self._streams.get(getattr(event, "stream_id", 0) or 0)
         if stream is None:
             return

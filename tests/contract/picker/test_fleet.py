@@ -162,6 +162,32 @@ async def test_the_empty_tenant_is_a_tenant(
         assert ("policy=team-a/p" in picked.reason) == (expected == REJECTED)
 
 
+async def test_no_prompt_of_a_tenant_leads_anothers_choice(tmp_path: Path) -> None:
+    """G87: the same prompt of another tenant goes where it would have gone anyway."""
+    two = worker_set(
+        "{models: [{name: m}], endpoints: [{name: a, address: '10.0.0.1:1'},"
+        " {name: b, address: '10.0.0.2:1'}]}"
+    )
+    async with serve_fleet(tmp_path, two) as served:
+        first = await served.pick(tenant="acme")
+        second = await served.pick(tenant="other")
+        assert {first.local.endpoint, second.local.endpoint} == {"10.0.0.1:1", "10.0.0.2:1"}
+        assert "prefix=none" in second.reason
+
+
+async def test_refusals_tell_their_causes_apart(tmp_path: Path) -> None:
+    """F55: nobody there, nobody ready, nobody allowed; each has its own outcome or reason."""
+    nobody = worker_set("{models: [{name: n}], endpoints: []}", "nobody")
+    denied = policy("{tenants: [b], action: Deny}")
+    async with serve_fleet(tmp_path, LOCAL, nobody, denied) as served:
+        unknown = await served.pick(b'{"model":"other"}')
+        empty = await served.pick(b'{"model":"n"}')
+        forbidden = await served.pick(tenant="b")
+        outcomes = [answer.outcome for answer in (unknown, empty, forbidden)]
+        assert outcomes == [NO_WORKERS, NO_WORKERS, REJECTED]
+        assert forbidden.reason != unknown.reason
+
+
 async def test_a_providers_backend_and_path_are_told_as_declared(tmp_path: Path) -> None:
     """H88, H89: its own namespace where it names none; the body has its name for the model."""
     far = provider(

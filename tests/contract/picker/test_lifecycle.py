@@ -139,5 +139,7 @@ async def test_the_server_serves_it_on_either_port(*, own_port: bool) -> None:
             async with plane, refused(grpc.StatusCode.UNIMPLEMENTED):
                 await pb_grpc.PickerStub(plane).Pick(pb.PickRequest())
         page = (await server.metrics.render()).decode()
-    assert 'inferencecache_picker_pick_total{outcome="OK",qos="INTERACTIVE",tier="fixed"} 1.0' in page
+    assert (
+        'inferencecache_picker_pick_total{outcome="OK",qos="INTERACTIVE",tier="fixed"} 1.0' in page
+    )
     assert 'inferencecache_picker_inflight{endpoint="10.0.0.1:8000"} 1.0' in page

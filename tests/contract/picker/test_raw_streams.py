@@ -1,12 +1,16 @@
 """What only a hand-made client does: resets, half frames, windows of one byte (2.A, 2.C, 2.I)."""
 
+import inspect
+
 import h2.errors
 import pytest
 from raw_http2 import PULL, PUSH, RawClient, framed, raw_client
 from served_picker import MIB, PROMPT, SMALL, ServedPicker, serve_picker, until
 
-from inferencecache.clock import ManualClock
+from inferencecache.clock import NS_PER_S, ManualClock
 from inferencecache.kinference.v1 import picker_pb2 as pb
+from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.transport import grpc_port
 
 CODES = [
     h2.errors.ErrorCodes.CANCEL,
@@ -173,6 +177,25 @@ async def test_a_chunk_is_a_tag_a_length_and_its_bytes(served: ServedPicker) -> 
         picked = await served.pick(pushed.stream_id)
         pull = await client.answer(await open_pull(client, picked.response_id))
         assert bytes(pull.data) == framed(chunk)
+
+
+async def test_connections_may_ping_and_be_idle(served: ServedPicker) -> None:
+    """I94: with no call open and oftener than every ten seconds; none is ever sent away for it."""
+    assert GrpcSettings().ping_interval_min_ns <= 10 * NS_PER_S
+    async with raw_client(served.target) as client:
+        for _ in range(100):
+            await client.ping()
+        assert (client.pongs, client.is_sent_away) == (100, False)
+        stream = await client.open(PUSH)
+        await client.send(stream, CHUNK, end=True)
+        assert (await client.answer(stream)).status == "0"
+
+
+def test_no_connection_grows_too_old() -> None:
+    """I94: no option closes one for its age, or for being idle: ids live in one process."""
+    source = inspect.getsource(grpc_port)
+    assert "max_connection_age" not in source
+    assert "max_connection_idle" not in source
 
 
 async def test_a_stopped_reader_holds_nobody_up(served: ServedPicker) -> None:
