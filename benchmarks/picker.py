@@ -69,7 +69,7 @@ async def _picks(server: Serving, count: int) -> Iterator[Row]:
     return iter(
         (
             Row(
-                what="Pick of a 10 KB body, CPU with gRPC",
+                what="Pick of a 10 KB body with two plugins, CPU with gRPC",
                 unit="ms",
                 value=cpu_ms,
                 bound=Bound.AT_MOST,

@@ -1,21 +1,35 @@
-"""The picker under test: the real one, with default limits; prints its address.
+"""The picker under test: the real one, with default limits and two plugins; prints its address.
 
 Its argument is how long bodies and decisions wait, in milliseconds.
 """
 
 import sys
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import uvloop
 
 from inferencecache.app.picker import Picker, PickerParts
-from inferencecache.clock import NS_PER_MS
+from inferencecache.app.picker_plugins import PickerPluginParts, PickerPlugins
+from inferencecache.clock import NS_PER_MS, Clock
 from inferencecache.index import PrefixIndex
 from inferencecache.policy import PolicyStore
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
+from inferencecache.settings.server import ServerSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport.prometheus import ServerMetrics
-from inferencecache.transport.structured_log import StructuredLog
+from inferencecache.transport.structured_log import EventLog, StructuredLog
 from inferencecache.transport.system_clock import SystemClock
+
+PLUGINS = """
+apiVersion: inference.networking.x-k8s.io/v1alpha1
+kind: EndpointPickerConfig
+plugins:
+  - type: inflight-load-producer
+  - type: token-load-scorer
+"""
+"""A producer, and a scorer of what it finds out."""
 
 ENDPOINTS = ",".join(f"m=10.0.0.{number}:8000" for number in range(1, 9))
 
@@ -30,6 +44,7 @@ async def serve(ttl_ms: int) -> None:
     index = PrefixIndex(
         settings.index, PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
     )
+    clock, log = SystemClock(), StructuredLog()
     picker = Picker(
         PickerParts(
             settings=PickerSettings(
@@ -43,13 +58,29 @@ async def serve(ttl_ms: int) -> None:
             parse=PickerParseSettings(),
             port=settings.grpc,
             metrics=settings.metrics,
-            clock=SystemClock(),
-            observer=ServerMetrics(settings.metrics, index),
-            log=StructuredLog(),
+            clock=clock,
+            observer=ServerMetrics(settings.metrics, index, clock),
+            log=log,
+            director=_plugins(settings, clock, log).director,
         )
     )
     print(await picker.start(), flush=True)
     await picker.run()
+
+
+def _plugins(settings: ServerSettings, clock: Clock, log: EventLog) -> PickerPlugins:
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "plugins.yaml"
+        file.write_text(PLUGINS, encoding="utf-8")
+        return PickerPlugins(
+            PickerPluginParts(
+                settings=replace(settings.picker_plugins, config_file=str(file)),
+                resources=settings.resources,
+                clock=clock,
+                log=log,
+                log_interval_ns=settings.grpc.failure_log_interval_ns,
+            )
+        )
 
 
 if __name__ == "__main__":

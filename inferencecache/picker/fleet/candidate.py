@@ -1,6 +1,6 @@
 """A candidate: one place that could serve one request, and the model's name there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from inferencecache.picker.destination import Destination
 from inferencecache.picker.fleet.member import Endpoint, Member, ModelRow, Provider
@@ -15,21 +15,20 @@ class Candidate:
         endpoint: Which of the set's workers; None for a provider.
         model: The row of the member that serves the request; its name is the target model.
         destination: What a Choice of it says.
+        name: Under which its load and its metrics are kept: its address, or the provider's name.
+        is_provider: Whether it is outside of the cluster.
     """
 
     member: Member
     endpoint: Endpoint | None
     model: ModelRow
     destination: Destination
+    name: str = field(init=False)
+    is_provider: bool = field(init=False)
 
-    @property
-    def is_provider(self) -> bool:
-        """Whether it is outside of the cluster."""
-        return isinstance(self.member, Provider)
-
-    @property
-    def name(self) -> str:
-        """Under which its load and its metrics are kept: its address, or the provider's name."""
-        if self.is_provider:
-            return f"provider:{self.member.key}"
-        return self.destination.name
+    def __post_init__(self) -> None:
+        """Work out what every Pick asks for many times."""
+        is_provider = isinstance(self.member, Provider)
+        name = f"provider:{self.member.key}" if is_provider else self.destination.name
+        object.__setattr__(self, "is_provider", is_provider)
+        object.__setattr__(self, "name", name)
