@@ -11,9 +11,7 @@ from inferencecache.ranking.factors import (
 from inferencecache.ranking.matches import Factors, RankInputs, explain_matches, rank_matches
 from inferencecache.ranking.score import (
     RankedReplica,
-    keep_matched,
     public_tier,
-    reaches_floor,
     round_float32,
 )
 from inferencecache.ranking.tenant_hot import WarmFactors, explain_tenant_hot, rank_tenant_hot
@@ -28,13 +26,11 @@ __all__ = [
     "explain_matches",
     "explain_tenant_hot",
     "freshness",
-    "keep_matched",
     "pick_affinity",
     "pressure_factor",
     "public_tier",
     "rank_matches",
     "rank_tenant_hot",
-    "reaches_floor",
     "round_float32",
     "slo_bias",
     "slo_coefficient",

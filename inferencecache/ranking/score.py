@@ -1,8 +1,7 @@
-"""What a ranking consists of: rounding, order and floors."""
+"""What a ranking consists of: rounding and order."""
 
 from array import array
 from collections.abc import Iterable
-from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -37,7 +36,6 @@ class RankedReplica(NamedTuple):
 
 _REPLICA_ID: Final = itemgetter(0)
 _SCORE: Final = itemgetter(1)
-_MATCHED_TOKENS: Final = itemgetter(2)
 
 
 def public_tier(tier: int) -> int:
@@ -82,38 +80,3 @@ def best_first(ranked: list[RankedReplica]) -> list[RankedReplica]:
             break
         better = score
     return ranked
-
-
-def keep_matched(ranked: list[RankedReplica], minimum_matched_tokens: int) -> list[RankedReplica]:
-    """Return the replicas that match enough tokens, in the same order.
-
-    Args:
-        ranked: Replicas, best first.
-        minimum_matched_tokens: Tokens a match must cover; at or below 0 keeps all.
-
-    Complexity: O(replicas).
-    """
-    if not ranked or min(map(_MATCHED_TOKENS, ranked)) >= minimum_matched_tokens:
-        return ranked
-    return [replica for replica in ranked if replica.matched_tokens >= minimum_matched_tokens]
-
-
-def reaches_floor(ranked: list[RankedReplica], routing_floor_score: float) -> bool:
-    """Tell whether the best score is worth a hint.
-
-    Args:
-        ranked: Replicas, best first; an empty list reaches no floor above 0.
-        routing_floor_score: Smallest useful best score, compared as a float32; at or below 0
-            anything will do.
-
-    Complexity: O(1).
-    """
-    if routing_floor_score <= 0:
-        return True
-    return bool(ranked) and ranked[0].score >= _nearest_float32(routing_floor_score)
-
-
-@lru_cache(maxsize=64)
-def _nearest_float32(value: float) -> float:
-    """Round one number; policies use few different ones."""
-    return round_float32((value,))[0]

@@ -6,11 +6,12 @@ under a policy may be left out under it.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from inferencecache.policy import ResolvedPolicy
-from inferencecache.ranking import RankedReplica, keep_matched, reaches_floor
+from inferencecache.ranking import RankedReplica
 from inferencecache.types import ReasonCode
 
 
@@ -28,25 +29,17 @@ class Gate(StrEnum):
     AFFINITY = "affinity"
 
 
-class Found(NamedTuple):
-    """What a lookup has found so far.
+Found = tuple[ReasonCode, list[RankedReplica]]
+"""What a lookup has found so far: why, and replicas, best first, none without a hint."""
 
-    Attributes:
-        reason_code: NO_HINT stands for nothing found.
-        replicas: Best first; empty without a hint.
-    """
-
-    reason_code: ReasonCode
-    replicas: list[RankedReplica]
-
-
-NOTHING: Final = Found(ReasonCode.NO_HINT, [])
+NOTHING: Final[Found] = (ReasonCode.NO_HINT, [])
 
 GateFunction = Callable[[list[RankedReplica], ResolvedPolicy, int], list[RankedReplica]]
-"""Takes the replicas found, the tenant's policy and the prompt's claimed tokens."""
+"""Takes the replicas found, at least one, the tenant's policy and the prompt's claimed tokens."""
 
 
-class PolicyGate(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PolicyGate:
     """One gate.
 
     Attributes:
@@ -88,13 +81,17 @@ def _minimum_prefix(
 def _minimum_matched(
     replicas: list[RankedReplica], policy: ResolvedPolicy, _tokens: int
 ) -> list[RankedReplica]:
-    return keep_matched(replicas, policy.minimum_matched_tokens)
+    minimum_tokens = policy.minimum_matched_tokens
+    for replica in replicas:
+        if replica.matched_tokens < minimum_tokens:
+            return [kept for kept in replicas if kept.matched_tokens >= minimum_tokens]
+    return replicas
 
 
 def _routing_floor(
     replicas: list[RankedReplica], policy: ResolvedPolicy, _tokens: int
 ) -> list[RankedReplica]:
-    return replicas if reaches_floor(replicas, policy.routing_floor_score) else []
+    return replicas if replicas[0].score >= policy.routing_floor_score else []
 
 
 _MINIMUM_PREFIX: Final = PolicyGate(

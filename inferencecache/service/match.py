@@ -61,11 +61,11 @@ class Matcher:
             return NOTHING
         candidates = self._candidates(question)
         if candidates:
-            return Found(ReasonCode.PREFIX_MATCH, self._rank(question, candidates))
+            return ReasonCode.PREFIX_MATCH, self._rank(question, candidates)
         if not question.resolved.block_hashes:
             warm = self._warm(question)
             if warm:
-                return Found(ReasonCode.TENANT_HOT, warm)
+                return ReasonCode.TENANT_HOT, warm
         return self._classify(question)
 
     def pick_affinity(self, question: Question) -> Found:
@@ -81,7 +81,7 @@ class Matcher:
         if not seed or not replicas:
             return NOTHING
         chosen = RankedReplica(pick_affinity(replicas, seed), 0.0, 0, 0.0, 0, 0)
-        return Found(ReasonCode.AFFINITY_HINT, [chosen])
+        return ReasonCode.AFFINITY_HINT, [chosen]
 
     def credit(self, question: Question, delivered: Sequence[RankedReplica]) -> None:
         """Credit the delivered matches, for a plan that wants it."""
@@ -117,9 +117,8 @@ class Matcher:
         if trace is not None:
             trace.serving_count = serving_count
         stats = index.stats_of(request.tenant_id, request.model_id)
-        return RankInputs(
-            now_ns, plan.policy.ttl_ns, serving_count, stats, self._settings, request.ttft_ms
-        )
+        ttl_ns, settings, ttft_ms = plan.policy.ttl_ns, self._settings, request.ttft_ms
+        return tuple.__new__(RankInputs, (now_ns, ttl_ns, serving_count, stats, settings, ttft_ms))
 
     def _warm(self, question: Question) -> list[RankedReplica]:
         serving = self._index.serving_replicas(question.plan.scope)
@@ -136,9 +135,9 @@ class Matcher:
         if index.is_empty():
             return NOTHING
         if not index.has_tenant(request.tenant_id):
-            return Found(ReasonCode.UNKNOWN_TENANT, [])
+            return ReasonCode.UNKNOWN_TENANT, []
         if not index.has_model(request.tenant_id, request.model_id):
-            return Found(ReasonCode.UNKNOWN_MODEL, [])
+            return ReasonCode.UNKNOWN_MODEL, []
         if index.serving_count(question.plan.scope) == 0:
-            return Found(ReasonCode.UNKNOWN_HASH_SCHEME, [])
+            return ReasonCode.UNKNOWN_HASH_SCHEME, []
         return NOTHING

@@ -248,11 +248,11 @@ class Prober:
         if replica_id not in {holder[0] for holder in holders}:
             message = f"the reported entry was not found for replica {replica_id}"
             return StageError(Stage.INGEST, message)
-        found = self._target.route(_lookup(request, block_hash))
-        if found.reason_code is not ReasonCode.PREFIX_MATCH:
-            message = f"expected PREFIX_MATCH, got {found.reason_code.value}"
+        reason_code, replicas = self._target.route(_lookup(request, block_hash))
+        if reason_code is not ReasonCode.PREFIX_MATCH:
+            message = f"expected PREFIX_MATCH, got {reason_code.value}"
             return StageError(Stage.ROUTING, message)
-        if replica_id not in {replica.replica_id for replica in found.replicas}:
+        if replica_id not in {replica.replica_id for replica in replicas}:
             message = f"replica {replica_id} is not among the scored replicas"
             return StageError(Stage.ROUTING, message)
         return None

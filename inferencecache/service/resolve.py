@@ -67,11 +67,12 @@ def chain_fault(
 ) -> FailOpen | None:
     """Return what is wrong with a chain as sent, or None.
 
-    Chains of equal blocks, the usual kind, are checked by counting the first value.
+    Counts that come as bytes cannot be negative. Chains of equal blocks, the usual kind, are
+    checked by counting the first value.
     """
     if len(block_hashes) != len(block_token_counts):
         return FailOpen.CHAIN_LENGTHS_DIFFER
-    if not block_token_counts:
+    if isinstance(block_token_counts, bytes) or not block_token_counts:
         return None
     first = block_token_counts[0]
     if block_token_counts.count(first) != len(block_token_counts):
@@ -124,7 +125,8 @@ def resolve_sent(request: RouteRequest, *, chain_enabled: bool) -> ResolvedInput
         fault = chain_fault(hashes, counts)
         if fault is not None:
             return failed(fault)
-        return ResolvedInput(hashes, counts, request.prefix_hash, request.prefix_token_count)
+        exact = request.prefix_hash, request.prefix_token_count
+        return tuple.__new__(ResolvedInput, (hashes, counts, *exact, (), None, False))
     if not request.prefix_hash:
         if request.token_ids or request.prompt_text:
             return None

@@ -1,12 +1,20 @@
-"""Count lookups: the one place in the metrics that every request pays for."""
+"""Count lookups: the one place in the metrics that every request pays for.
+
+So a lookup only notes what is to be counted; the counting is done for many notes at once, by when
+its code is in the cache.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Final
 
 from inferencecache.transport.metric_catalog import LOOKUP_CALLS, LOOKUP_LATENCY
 from inferencecache.transport.metric_cells import Durations, Family, LabelValues, Spread
 from inferencecache.transport.metric_labels import BoundedLabels
 from inferencecache.types import ReasonCode
+
+_NOTES_MAX: Final = 256
+"""Lookups noted before they are counted."""
 
 
 class _ModelSeries:
@@ -26,12 +34,13 @@ class LookupMetrics:
         labels: Decides which models get a label of their own.
     """
 
-    __slots__ = ("_by_label", "_by_model", "_labels")
+    __slots__ = ("_by_label", "_by_model", "_labels", "_notes")
 
     def __init__(self, labels: BoundedLabels) -> None:
         self._labels = labels
         self._by_label: dict[str, _ModelSeries] = {}
         self._by_model: dict[str, _ModelSeries] = {}
+        self._notes: list[tuple[_ModelSeries, ReasonCode, bool, int]] = []
 
     def lookup_finished(
         self, model_id: str, reason_code: ReasonCode, duration_ns: int, *, hint_used: bool
@@ -47,8 +56,9 @@ class LookupMetrics:
         series = self._by_model.get(model_id)
         if series is None:
             series = self._series_of(model_id)
-        series.calls[reason_code, hint_used] += 1
-        series.durations.observe(duration_ns)
+        self._notes.append((series, reason_code, hint_used, duration_ns))
+        if len(self._notes) >= _NOTES_MAX:
+            self._count()
 
     def forget(self, labels: Iterable[str]) -> None:
         """Drop the series of models that have no label of their own any more."""
@@ -58,6 +68,7 @@ class LookupMetrics:
 
     def families(self) -> list[Family]:
         """Return a copy of the numbers."""
+        self._count()
         calls: dict[LabelValues, float] = {
             (label, reason.value, "true" if hint_used else "false"): count
             for label, series in self._by_label.items()
@@ -67,6 +78,13 @@ class LookupMetrics:
             (label,): series.durations.spread() for label, series in self._by_label.items()
         }
         return [Family(LOOKUP_CALLS, numbers=calls), Family(LOOKUP_LATENCY, spreads=spreads)]
+
+    def _count(self) -> None:
+        """Count what has been noted."""
+        for series, reason_code, hint_used, duration_ns in self._notes:
+            series.calls[reason_code, hint_used] += 1
+            series.durations.observe(duration_ns)
+        self._notes.clear()
 
     def _series_of(self, model_id: str) -> _ModelSeries:
         """Return the series of a model that is not remembered; remember it if it has its own.

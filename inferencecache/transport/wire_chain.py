@@ -130,7 +130,8 @@ def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, 
     """
     if not data.startswith(tag, at):
         return None, at
-    size, begin = _short_varint(data, at + 1)
+    size, width = _short_varint(data, at + 1)
+    begin = at + 1 + width
     end = begin + size
     content = data[begin:end]
     if not size or len(content) < size:
@@ -144,10 +145,10 @@ def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, 
 
 
 def _short_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the varint at *at* and where it ends; 0 and 0 if it has more than two bytes."""
+    """Return the varint at *at* and its width; 0 and 0 if it has more than two bytes."""
     head = data[at : at + 2]
     if head and head[0] < _MORE:
-        return head[0], at + 1
+        return head[0], 1
     if len(head) == 2 and head[1] < _MORE:  # noqa: PLR2004 - the two bytes asked for
-        return head[0] - _MORE | head[1] << 7, at + 2
+        return head[0] - _MORE | head[1] << 7, 2
     return 0, 0

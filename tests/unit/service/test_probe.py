@@ -65,7 +65,7 @@ class BrokenTarget:
 
     def __init__(self, holders: list[Candidate] | None = None, found: Found | None = None) -> None:
         self.holders = [("__probe-b1", 16, 0, 1, 1)] if holders is None else holders
-        self.found = found or Found(ReasonCode.NO_HINT, [])
+        self.found = found or (ReasonCode.NO_HINT, [])
         self.cleared: list[IndexEvent] = []
 
     def report(self, update: StateUpdate) -> None:
@@ -205,7 +205,7 @@ def test_a_lookup_without_a_match_names_its_reason() -> None:
 def test_a_match_with_the_wrong_replica_names_the_right_one() -> None:
     """The wrong replica is another error."""
     stranger = RankedReplica("stranger", 1.0, 16, 1.0, 1, 1)
-    target = BrokenTarget(found=Found(ReasonCode.PREFIX_MATCH, [stranger]))
+    target = BrokenTarget(found=(ReasonCode.PREFIX_MATCH, [stranger]))
     result = run(Prober(target))
     assert outcomes(result) == ("ok", "failed", "skipped")
     assert "__probe-b1 is not among the scored replicas" in result.errors[0].message

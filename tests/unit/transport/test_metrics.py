@@ -76,6 +76,23 @@ async def test_only_models_the_index_knows_get_a_label() -> None:
     assert len([name for name, _ in page if name == calls]) == 2
 
 
+@pytest.mark.parametrize("lookups", [1, 255, 256, 257, 1_000])
+async def test_every_lookup_is_counted_by_the_next_scrape(lookups: int) -> None:
+    """Whether it was noted alone or as one of many, and no scrape counts it twice."""
+    bench = Bench()
+    bench.report("m1", [b"1"])
+    for number in range(lookups):
+        look_up(bench, "m1", duration_ns=number * 1_000)
+    for _ in range(2):
+        page = await bench.page()
+        name = "inferencecache_lookup_route_latency_seconds"
+        assert (
+            page["inferencecache_lookup_route_calls_total", ("false", "m1", "NO_HINT")] == lookups
+        )
+        assert page[f"{name}_count", ("m1",)] == lookups
+        assert page[f"{name}_sum", ("m1",)] == pytest.approx(sum(range(lookups)) / 1e6)
+
+
 async def test_a_model_earns_its_label_with_its_first_entry() -> None:
     """What was counted before stays under the shared label; counters never move."""
     bench = Bench()
