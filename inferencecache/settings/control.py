@@ -52,6 +52,14 @@ class ControlSettings:
         help="Open control connections, handshakes included; when all are taken, a peer with few "
         "of them gets one of the peer with most.",
     )
+    answer_timeout_ns: int = knob(
+        30 * NS_PER_S,
+        flag="control-answer-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="Close a control connection whose peer does not take what it has asked for.",
+    )
     idle_timeout_ns: int = knob(
         75 * NS_PER_S,
         flag="control-idle-timeout",

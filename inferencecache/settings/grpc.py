@@ -46,6 +46,25 @@ class GrpcSettings:
         maximum=2**31 - 1,
         help="Calls one connection may have open, and calls that may wait for the busy server.",
     )
+    connections_max: int = knob(
+        10_000,
+        flag="grpc-max-connections",
+        kind=KnobKind.INTEGER,
+        unit="connections",
+        minimum=1,
+        maximum=1_000_000,
+        help="Open connections, handshakes included; further ones are closed at once.",
+    )
+    handshake_timeout_ns: int = knob(
+        10 * NS_PER_S,
+        flag="grpc-handshake-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        maximum=_MILLISECONDS_MAX_NS,
+        help="Close a connection that does not begin to speak HTTP/2, and TLS where that is on, "
+        "for this long.",
+    )
     keepalive_time_ns: int = knob(
         60 * NS_PER_S,
         flag="grpc-keepalive-time",

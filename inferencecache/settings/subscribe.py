@@ -146,6 +146,14 @@ class ProducerPageSettings:
         minimum=NS_PER_MS,
         help="Close a connection to these pages whose request line and headers take longer.",
     )
+    answer_timeout_ns: int = knob(
+        30 * NS_PER_S,
+        flag="metrics-answer-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="Close a connection to these pages whose peer does not take what it has asked for.",
+    )
     idle_timeout_ns: int = knob(
         75 * NS_PER_S,
         flag="metrics-idle-timeout",

@@ -8,12 +8,12 @@ hashes need no salt: tokens are random, and nobody can list all of 256 bits.
 import hmac
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from inferencecache.clock import Clock
 from inferencecache.errors import InferenceCacheError
 from inferencecache.transport.file_watch import FileWatch
+from inferencecache.transport.read_file import read_plain_file
 
 _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 _FILE_BYTES_MAX: Final = 1_048_576
@@ -86,13 +86,14 @@ class TokenFile:
 
 def _load(path: str) -> tuple[bytes, ...]:
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_FILE_BYTES_MAX + 1)
+        content = read_plain_file(path, _FILE_BYTES_MAX)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a path"
         raise TokenFileError(f"{path} cannot be read: {reason}") from error
-    if len(content) > _FILE_BYTES_MAX:
-        raise TokenFileError(f"{path} is larger than {_FILE_BYTES_MAX:,} bytes")
+    if not content.strip():
+        raise TokenFileError(
+            f"{path} is empty and names no token; to take every token away, leave a comment in it"
+        )
     digests = []
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), start=1):
         words = line.partition("#")[0].split()

@@ -157,6 +157,8 @@ def _new_server(settings: GrpcSettings) -> grpc.aio.Server:
             # Calls that wait for their turn while the loop is busy must wait, not be refused.
             ("grpc.server.max_pending_requests", settings.streams_max),
             ("grpc.server.max_pending_requests_hard_limit", settings.streams_max),
+            ("grpc.max_allowed_incoming_connections", settings.connections_max),
+            ("grpc.server_handshake_timeout_ms", settings.handshake_timeout_ns // NS_PER_MS),
             ("grpc.keepalive_time_ms", settings.keepalive_time_ns // NS_PER_MS),
             ("grpc.keepalive_timeout_ms", settings.keepalive_timeout_ns // NS_PER_MS),
             ("grpc.http2.ping_timeout_ms", settings.keepalive_timeout_ns // NS_PER_MS),

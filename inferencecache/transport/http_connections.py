@@ -10,6 +10,7 @@ connection only when it has shaken hands, and until then it would count for noth
 """
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from inferencecache.clock import NS_PER_S
 from inferencecache.transport.auth_peers import peer_of
@@ -41,11 +43,13 @@ class ConnectionLimits:
         header_timeout_ns: Time for a request's head, from the connection's start or the head's
             first byte; for TLS also the time for the handshake.
         idle_timeout_ns: Time between two requests.
+        answer_timeout_ns: Time for a peer to take an answer that waits for it.
         connections_max: Open connections, those in a TLS handshake too; peers share them.
     """
 
     header_timeout_ns: int
     idle_timeout_ns: int
+    answer_timeout_ns: int
     connections_max: int
 
 
@@ -76,6 +80,7 @@ class HttpServer:
         self._server = web.Server(
             self._answer,
             access_log=None,
+            logger=_LOG,
             keepalive_timeout=self._limits.idle_timeout_ns / NS_PER_S,
             **self._options,
         )
@@ -108,7 +113,6 @@ class HttpServer:
     ) -> None:
         """Accept connections for ever; each goes its own way from there."""
         loop = asyncio.get_running_loop()
-        header_timeout_s = self._limits.header_timeout_ns / NS_PER_S
         with opened:
             while True:
                 try:
@@ -116,7 +120,7 @@ class HttpServer:
                 except OSError:
                     await asyncio.sleep(_ACCEPT_PAUSE_S)
                     continue
-                watch = _Watch(server(), peer_of(str(address[0])), self._places, header_timeout_s)
+                watch = _Watch(server(), peer_of(str(address[0])), self._places, self._limits)
                 if self._places.take(watch):
                     watch.open(accepted, tls)
                 else:
@@ -141,19 +145,21 @@ class _Watch(asyncio.Protocol):
         inner: aiohttp's protocol.
         peer: Whose connection it is.
         places: All open connections; it leaves them when it ends.
-        header_timeout_s: Seconds for a handshake, and for the head of a request.
+        limits: What it may hold.
     """
 
     def __init__(
-        self, inner: asyncio.Protocol, peer: str, places: Places, header_timeout_s: float
+        self, inner: asyncio.Protocol, peer: str, places: Places, limits: ConnectionLimits
     ) -> None:
         self.peer = peer
         self._inner = inner
         self._places = places
-        self._header_timeout_s = header_timeout_s
+        self._header_timeout_s = limits.header_timeout_ns / NS_PER_S
+        self._answer_timeout_s = limits.answer_timeout_ns / NS_PER_S
         self._opening: asyncio.Task[None] | None = None
         self._transport: asyncio.BaseTransport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._answer_timer: asyncio.TimerHandle | None = None
         self._running = 0
 
     @property
@@ -204,6 +210,7 @@ class _Watch(asyncio.Protocol):
             return
         self._transport = None
         self._stop_timer()
+        self._stop_answer_timer()
         self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -218,9 +225,12 @@ class _Watch(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         if self._transport is not None:
+            loop = asyncio.get_running_loop()
+            self._answer_timer = loop.call_later(self._answer_timeout_s, self.end)
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
+        self._stop_answer_timer()
         if self._transport is not None:
             self._inner.resume_writing()
 
@@ -249,6 +259,20 @@ class _Watch(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _stop_answer_timer(self) -> None:
+        if self._answer_timer is not None:
+            self._answer_timer.cancel()
+            self._answer_timer = None
+
+
+def _is_of_ours(record: logging.LogRecord) -> bool:
+    """Leave out what is no HTTP: peers send as much of it as they like, and it would be quoted."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_LOG: Final = logging.getLogger(__name__)
+_LOG.addFilter(_is_of_ours)
 
 
 def _abort(transport: asyncio.BaseTransport) -> None:

@@ -101,6 +101,7 @@ class ControlListener:
         limits = ConnectionLimits(
             header_timeout_ns=settings.header_timeout_ns,
             idle_timeout_ns=settings.idle_timeout_ns,
+            answer_timeout_ns=settings.answer_timeout_ns,
             connections_max=settings.connections_max,
         )
         self._server = HttpServer(self._answer, limits, auto_decompress=False, lingering_time=1.0)

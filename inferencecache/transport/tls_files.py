@@ -15,15 +15,16 @@ import re
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from inferencecache.clock import Clock
 from inferencecache.errors import InferenceCacheError
 from inferencecache.transport.file_watch import FileWatch
+from inferencecache.transport.read_file import read_plain_file
 from inferencecache.transport.tls_leaf import USABLE, is_usable
 from inferencecache.transport.tls_trial import TrialError, grpc_takes
 
+_FILE_BYTES_MAX: Final = 4_194_304
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.*?)-----END", re.DOTALL)
 
 
@@ -153,6 +154,7 @@ def load(paths: TlsPaths) -> TlsMaterial:
     certificate, key, client_ca = before
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
     try:
         context.load_cert_chain(paths.cert_file, paths.key_file, password=_no_password)
@@ -175,7 +177,7 @@ def _read(paths: TlsPaths) -> tuple[bytes, bytes, bytes | None]:
 
 def _content(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_plain_file(path, _FILE_BYTES_MAX)
     except (OSError, ValueError) as error:
         raise TlsLoadError(f"{path} cannot be read: {_words(error)}") from error
 

@@ -13,12 +13,14 @@ import msgspec
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import InferenceCacheError
 from inferencecache.transport.file_watch import FileWatch
+from inferencecache.transport.read_file import read_plain_file
 from inferencecache.transport.start_error import StartError
 
 API_VERSION: Final = "authentication.k8s.io/v1"
 _PATH: Final = f"/apis/{API_VERSION}/tokenreviews"
 _CONNECTIONS_MAX: Final = 8
 _ANSWER_BYTES_MAX: Final = 1_048_576
+_FILE_BYTES_MAX: Final = 1_048_576
 _CREATED: Final = frozenset({200, 201})
 
 
@@ -143,7 +145,7 @@ class KubernetesReviewer:
             spec["audiences"] = [audience]
         body = {"apiVersion": API_VERSION, "kind": "TokenReview", "spec": spec}
         try:
-            own_token = self._where.token_file.read_text("utf-8").strip()
+            own_token = read_plain_file(self._where.token_file, _FILE_BYTES_MAX).decode().strip()
             return await self._ask(json.dumps(body).encode(), own_token)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise ReviewUnavailableError(type(error).__name__) from error
@@ -186,4 +188,5 @@ class KubernetesReviewer:
 
 
 def _trusting(ca_file: Path) -> ssl.SSLContext:
-    return ssl.create_default_context(cadata=ca_file.read_text("ascii"))
+    cadata = read_plain_file(ca_file, _FILE_BYTES_MAX).decode("ascii")
+    return ssl.create_default_context(cadata=cadata)

@@ -23,10 +23,12 @@ from served_plane import (
     update,
 )
 
+from inferencecache.clock import NS_PER_MS
 from inferencecache.fingerprint import chain
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.index import IndexSettings
 from inferencecache.transport.cache_handler import SERVICE
+from inferencecache.transport.grpc_port import GrpcPort
 from inferencecache.transport.listen import ListenError
 from inferencecache.transport.system_clock import SystemClock
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
@@ -315,3 +317,35 @@ async def test_cap_holds_within_one_stream() -> None:
 
     assert plane.index.entries == 10_000
     assert sum(plane.index.counters.evictions.values()) == 40_000
+
+
+async def test_a_connection_that_says_nothing_is_closed() -> None:
+    """Whoever does not begin to speak HTTP/2 does not hold a connection for ever."""
+    settings = GrpcSettings(bind_address="127.0.0.1:0", handshake_timeout_ns=50 * NS_PER_MS)
+    port = GrpcPort(settings, {})
+    address = await port.start()
+    try:
+        async with asyncio.timeout(30):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            await reader.read()
+            writer.close()
+    finally:
+        await port.stop(0)
+
+
+async def test_connections_beyond_the_limit_are_closed_at_once() -> None:
+    """Those that are there go on."""
+    settings = GrpcSettings(bind_address="127.0.0.1:0", connections_max=1)
+    port = GrpcPort(settings, {})
+    address = await port.start()
+    options = (("grpc.use_local_subchannel_pool", 1),)
+    try:
+        async with asyncio.timeout(30), grpc.aio.insecure_channel(str(address), options) as first:
+            ask = health_pb2_grpc.HealthStub(first).Check
+            await ask(health_pb2.HealthCheckRequest())
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            assert await reader.read() == b""
+            writer.close()
+            await ask(health_pb2.HealthCheckRequest())
+    finally:
+        await port.stop(0)

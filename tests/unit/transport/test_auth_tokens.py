@@ -1,6 +1,8 @@
 """The file of bearer tokens: its form, and what its changes do."""
 
 import hashlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -89,5 +91,41 @@ def test_a_bad_change_leaves_the_last_good_tokens(tmp_path: Path) -> None:
     path.unlink()
     assert knows(file, "a") == [True]
     assert len(complaints) == file.failures == 2
+    for content in (b"", b" \n\n"):
+        replace_file(path, content)
+        assert knows(file, "a") == [True]
+    assert "leave a comment" in complaints[-1]
     replace_file(path, b"# all revoked\n")
     assert knows(file, "a") == [False]
+
+
+def be_pipe(path: Path) -> None:
+    """Be something that is open for reading only once somebody writes."""
+    os.mkfifo(path)
+
+
+def be_loop(path: Path) -> None:
+    """Be a link that leads to itself."""
+    path.symlink_to(path)
+
+
+def be_endless(path: Path) -> None:
+    """Be a device that never ends."""
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("become", [Path.mkdir, be_pipe, be_loop, be_endless])
+def test_a_file_that_becomes_something_else_leaves_the_last_good_tokens(
+    tmp_path: Path, become: Callable[[Path], None]
+) -> None:
+    """And nobody waits for it."""
+    path = tmp_path / "tokens"
+    path.write_text(line("a"))
+    complaints: list[str] = []
+    file = TokenFile(str(path), SystemClock(), complaints.append)
+    path.unlink()
+    become(path)
+    assert knows(file, "a", "b") == [True, False]
+    assert len(complaints) == 1
+    assert str(path) in complaints[0]

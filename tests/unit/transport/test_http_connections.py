@@ -45,6 +45,7 @@ async def serving(
     *,
     header_timeout_ns: int = PATIENT_NS,
     idle_timeout_ns: int = PATIENT_NS,
+    answer_timeout_ns: int = PATIENT_NS,
     connections_max: int = 10,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Served]:
@@ -52,6 +53,7 @@ async def serving(
     limits = ConnectionLimits(
         header_timeout_ns=header_timeout_ns,
         idle_timeout_ns=idle_timeout_ns,
+        answer_timeout_ns=answer_timeout_ns,
         connections_max=connections_max,
     )
     server = HttpServer(echo, limits)
@@ -67,6 +69,13 @@ async def serving(
 async def answer(reader: asyncio.StreamReader) -> bytes:
     """Return the next answer, up to the end of its body."""
     return await reader.readuntil(b">")
+
+
+def server_context(directory: Path, authority: Authority) -> ssl.SSLContext:
+    """Return what a server with a certificate of *authority* uses."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.server().write(directory))
+    return context
 
 
 async def ending(reader: asyncio.StreamReader) -> bytes:
@@ -168,20 +177,53 @@ async def test_connections_beyond_the_limit_are_closed_at_once() -> None:
         kept[1][1].close()
 
 
-async def test_garbage_is_told_so_and_closed() -> None:
-    """What is no HTTP gets its 400."""
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x00\x01\x02\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 10_000 + b"\r\n",
+        b"GET / HTTP/1.1\r\nAuthorization: Bearer s3cr3t\x01\r\n\r\n",
+        b"GET / HTTP/1.1\r\nAuthorization: Bearer s3cr3t\r\n folded\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(502),
+    ],
+)
+async def test_garbage_is_told_so_closed_and_not_logged(
+    garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is no HTTP gets its 400; strangers cannot fill the log, nor get secrets into it."""
     async with serving() as served:
         reader, writer = await served.connect()
-        writer.write(b"\x00\x01\x02\r\n\r\n")
-        assert b"400" in await ending(reader)
+        writer.write(garbage)
+        assert b" 400 " in await ending(reader)
         writer.close()
+    assert not caplog.records
 
 
-def server_context(directory: Path, authority: Authority) -> ssl.SSLContext:
-    """Return what a server with a certificate of *authority* uses."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*authority.server().write(directory))
-    return context
+@pytest.mark.parametrize("with_tls", [False, True])
+async def test_an_answer_that_is_not_taken_is_given_up(tmp_path: Path, *, with_tls: bool) -> None:
+    """Whoever asks for much and reads nothing does not hold it for ever."""
+    authority = Authority()
+    tls = server_context(tmp_path, authority) if with_tls else None
+    asked = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1_000_000
+    async with serving(answer_timeout_ns=STRICT_NS, tls=tls) as served:
+        trusted = authority.context() if with_tls else None
+        _, writer = await asyncio.open_connection(
+            "127.0.0.1", served.port, ssl=trusted, limit=1_024
+        )
+        end = asyncio.create_task(writer.wait_closed())
+        while not end.done():
+            writer.write(asked)
+            await asyncio.wait({end}, timeout=0.05)
+        assert served.server.connections == 0
+        with pytest.raises(OSError):  # noqa: PT011 - reset or broken, as the system has it
+            await end
 
 
 async def test_a_handshake_is_a_connection(tmp_path: Path) -> None:

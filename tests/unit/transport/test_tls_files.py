@@ -1,5 +1,7 @@
 """Only a whole is taken: certificate, key and authority that fit."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -167,3 +169,60 @@ def test_only_authorities_that_go_away_are_told(tmp_path: Path, authority: Autho
     replace_file(bundle, other.pem)
     assert current(files).client_ca == other.pem
     assert files.removals == 1
+
+
+def be_pipe(path: Path) -> None:
+    """Be something that is open for reading only once somebody writes."""
+    os.mkfifo(path)
+
+
+def be_loop(path: Path) -> None:
+    """Be a link that leads to itself."""
+    path.symlink_to(path)
+
+
+def be_endless(path: Path) -> None:
+    """Be a device that never ends."""
+    path.symlink_to("/dev/zero")
+
+
+def be_empty(path: Path) -> None:
+    """Be a file that somebody has only begun to write."""
+    path.touch()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["cert_file", "key_file", "client_ca_file"])
+@pytest.mark.parametrize("become", [Path.mkdir, be_pipe, be_loop, be_endless, be_empty])
+def test_a_file_that_becomes_something_else_leaves_what_is_served(
+    tmp_path: Path, authority: Authority, name: str, become: Callable[[Path], None]
+) -> None:
+    """And nobody waits for it."""
+    where = paths(tmp_path, authority, with_ca=True)
+    complaints: list[str] = []
+    files = TlsFiles(where, SystemClock(), complaints.append)
+    before = files.current
+    path = Path(getattr(where, name))
+    path.unlink()
+    become(path)
+    assert current(files) is before
+    assert len(complaints) == files.failures == 1
+    assert path.name in complaints[0]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("name", ["cert_file", "key_file", "client_ca_file"])
+def test_a_half_written_file_is_not_taken(
+    tmp_path: Path, authority: Authority, name: str, share: float
+) -> None:
+    """The whole is, once it is there."""
+    where = paths(tmp_path, authority, with_ca=True)
+    files = TlsFiles(where, SystemClock(), print)
+    before = files.current
+    path = Path(getattr(where, name))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    assert current(files) is before
+    path.write_bytes(whole + b"# done\n")
+    files.look()
+    assert files.reloads == 1
