@@ -12,6 +12,7 @@ from inferencecache import __version__
 from inferencecache.app.producer_complaints import Complaints
 from inferencecache.app.producer_engine import FollowedEngine, Surroundings, check_source
 from inferencecache.app.producer_numbers import ProducerNumbers
+from inferencecache.app.producer_reach import Reach
 from inferencecache.app.producer_stats import ProducerStats, ServerStats
 from inferencecache.app.producer_watch import Watched
 from inferencecache.clock import NS_PER_S, Clock
@@ -135,7 +136,8 @@ class Producer:
             self._followers += [
                 asyncio.create_task(work, name=name) for name, work in engine.tasks()
             ]
-        self._followers.append(asyncio.create_task(self._keep_up(), name="upkeep"))
+        for work in (self._keep_up, self._watch_reach):
+            self._followers.append(asyncio.create_task(work(), name=work.__name__))
         self._tellers = [
             asyncio.create_task(link.run(), name=link.parts.target) for link in self._links
         ]
@@ -222,6 +224,13 @@ class Producer:
                 engine.feed.expire()
                 for _ in engine.feed.reclaim_slices(_RECLAIMED_PER_SLICE):
                     await asyncio.sleep(0)
+
+    async def _watch_reach(self) -> None:
+        reach = Reach(self._log)
+        while True:
+            await asyncio.sleep(_UPKEEP_NS / NS_PER_S)
+            for engine in self._engines:
+                await reach.look(engine.subscribers)
 
     def _complain(self) -> None:
         for engine in self._engines:

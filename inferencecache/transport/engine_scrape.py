@@ -11,6 +11,13 @@ from inferencecache.events.engine_metrics import Sample
 _TIMEOUT_S: Final = 5.0
 _PAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 _OK: Final = 200
+_MEANINGS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (aiohttp.InvalidURL, "this is no URL"),
+    (aiohttp.NonHttpUrlClientError, "this is no URL of HTTP"),
+    (aiohttp.ClientConnectorDNSError, "the host name has no address"),
+    (aiohttp.ClientResponseError, "what listens there does not speak HTTP"),
+    (aiohttp.ServerDisconnectedError, "the connection is closed without an answer"),
+)
 
 
 class ScrapeError(InferenceCacheError):
@@ -33,11 +40,15 @@ class PageScraper:
     Args:
         url: Where the page is.
         session: Shared by all scrapers of a process.
+        timeout_s: Longest wait in seconds.
     """
 
-    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, url: str, session: aiohttp.ClientSession, timeout_s: float = _TIMEOUT_S
+    ) -> None:
         self._url = url
         self._session = session
+        self._timeout_s = timeout_s
 
     async def fetch(self) -> str:
         """Return the page, of one that was cut off what came before the cut.
@@ -45,16 +56,28 @@ class PageScraper:
         Raises:
             ScrapeError: There is no page.
         """
-        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
+        timeout = aiohttp.ClientTimeout(total=self._timeout_s)
         try:
             async with self._session.get(self._url, timeout=timeout) as answer:
                 if answer.status != _OK:
                     raise ScrapeError(url=self._url, reason=f"HTTP status {answer.status}")
                 body = await _read(answer)
         except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
-            reason = f"{type(error).__name__} {error}".strip()
-            raise ScrapeError(url=self._url, reason=reason) from error
+            raise ScrapeError(url=self._url, reason=self._reason(error)) from error
         return body.decode("utf-8", "replace")
+
+    def _reason(self, error: Exception) -> str:
+        """Return what *error* means to somebody who gave a URL."""
+        for kind, meaning in _MEANINGS:
+            if isinstance(error, kind):
+                return meaning
+        if isinstance(error, TimeoutError):
+            return f"no answer within {self._timeout_s:g} s"
+        if isinstance(error, aiohttp.ClientConnectorError):
+            if isinstance(error.os_error, ConnectionRefusedError):
+                return "the connection is refused, so nothing listens there"
+            return error.os_error.strerror or str(error.os_error)
+        return f"{type(error).__name__} {error}".strip()
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:

@@ -134,6 +134,7 @@ class Subscriber:
     Attributes:
         counters: What happened so far.
         last_batch_ns: Monotonic time of the last batch; None before the first.
+        unanswered_replays: Replays asked for since the last one that brought anything.
     """
 
     def __init__(
@@ -145,6 +146,7 @@ class Subscriber:
     ) -> None:
         self.counters = SubscriberCounters()
         self.last_batch_ns: int | None = None
+        self.unanswered_replays = 0
         self.tracker: Final = tracker
         self.parts: Final = parts
         self._sink = sink
@@ -160,6 +162,7 @@ class Subscriber:
         self._slices: deque[EventBatch] = deque()
         self._is_live = False
         self._was_synced = False
+        self._was_connected = False
 
     @property
     def is_synced(self) -> bool:
@@ -221,6 +224,10 @@ class Subscriber:
             self._tell(is_connected=is_connected)
 
     def _tell(self, *, is_connected: bool) -> None:
+        """Log a change; a peer that hangs up during every handshake is none."""
+        if is_connected == self._was_connected:
+            return
+        self._was_connected = is_connected
         event = "engine_connected" if is_connected else "engine_disconnected"
         self.parts.log.info(event, source=self.parts.name, endpoint=self.parts.endpoint)
         self.parts.changed()
@@ -257,6 +264,7 @@ class Subscriber:
         except MalformedEventError as error:
             self.counters.count_malformed(error.reason)
             return
+        self.unanswered_replays = 0
         if frame is None:
             self._drop_replay()
             self._queue(self.tracker.replay_ended(ticket, now_ns))
@@ -328,6 +336,7 @@ class Subscriber:
     def _request(self, command: RequestReplay) -> None:
         self._drop_replay()
         self._ticket = command.ticket
+        self.unanswered_replays += 1
         self.parts.log.info("replay_requested", source=self.parts.name, start=command.start)
         self._replay = open_replay(
             self._context, self.parts.replay_endpoint, command.start, self._limits, self._wake
