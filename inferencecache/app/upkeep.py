@@ -1,12 +1,13 @@
 """The server's periodic work, in slices that give the event loop back in between."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.service import CachePlane
 from inferencecache.settings.server import ServerSettings
+from inferencecache.transport.drive import drive_slices
 from inferencecache.transport.prometheus import ServerMetrics
 
 
@@ -47,17 +48,17 @@ class Upkeep:
     async def sweep(self) -> None:
         """Remove what has expired."""
         started_ns = self.clock.monotonic_ns()
-        await run_slices(self.plane.sweep_slices())
+        await drive_slices(self.plane.sweep_slices(), self.clock)
         self.metrics.sweep_finished(self.clock.monotonic_ns() - started_ns)
 
     async def reclaim(self) -> None:
         """Free what a big ALL_CLEARED has left behind, if anything."""
         if self.plane.index.has_pending_reclaim:
-            await run_slices(self.plane.index.reclaim_slices())
+            await drive_slices(self.plane.index.reclaim_slices(), self.clock)
 
     async def halve_credits(self) -> None:
         """Let old LFU use count for less."""
-        await run_slices(self.plane.index.halve_credits_slices())
+        await drive_slices(self.plane.index.halve_credits_slices(), self.clock)
 
     async def watch_loop(self, interval_ns: int) -> None:
         """Measure again and again how late the loop wakes a timer of *interval_ns*."""
@@ -65,12 +66,6 @@ class Upkeep:
             asked_ns = self.clock.monotonic_ns() + interval_ns
             await asyncio.sleep(interval_ns / NS_PER_S)
             self.metrics.loop_lagged(max(self.clock.monotonic_ns() - asked_ns, 0))
-
-
-async def run_slices(slices: Iterator[None]) -> None:
-    """Do sliced work to its end, letting others work between two slices."""
-    for _ in slices:
-        await asyncio.sleep(0)
 
 
 async def _repeat(interval_ns: int, work: Callable[[], Coroutine[None, None, None]]) -> None:

@@ -1,11 +1,19 @@
-"""Run the core's sliced work on the event loop, giving it back between slices."""
+"""Run the core's sliced work on the event loop, giving it back between slices.
+
+A call needs several turns of the loop: one to be accepted, and the library accepts one at a time,
+then others until it is answered. Were each turn to wait for a slice, lookups would queue up for as
+long as a big report takes. So long work rests after each slice for as long as the slice took, and
+meanwhile the loop is free for whatever comes.
+"""
 
 import asyncio
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
+from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.service import RouteAnswer, RouteSteps
+from inferencecache.transport.system_clock import SystemClock
 
 ResultT = TypeVar("ResultT")
 
@@ -29,15 +37,31 @@ async def drive_lookup(steps: RouteSteps) -> RouteAnswer:
             raise
 
 
-async def drive(steps: Generator[None, None, ResultT]) -> ResultT:
-    """Return the result of *steps*; may be abandoned between two of them."""
+async def drive(steps: Generator[None, None, ResultT], clock: Clock | None = None) -> ResultT:
+    """Return the result of *steps*; may be abandoned between two of them.
+
+    Args:
+        steps: The work; half of the time until its end is left to others.
+        clock: Measures the steps; the machine's by default.
+    """
+    clock = clock or SystemClock()
     while True:
+        started_ns = clock.monotonic_ns()
         try:
             next(steps)
         except StopIteration as finished:
             result: ResultT = finished.value
             return result
-        await asyncio.sleep(0)
+        await asyncio.sleep((clock.monotonic_ns() - started_ns) / NS_PER_S)
+
+
+async def drive_slices(slices: Iterator[None], clock: Clock | None = None) -> None:
+    """Do sliced work to its end like :func:`drive`."""
+    await drive(_steps(slices), clock)
+
+
+def _steps(slices: Iterator[None]) -> Generator[None, None, None]:
+    yield from slices
 
 
 class Completer:
@@ -65,5 +89,4 @@ class Completer:
 
 async def _exhaust(slices: Iterator[None]) -> None:
     await asyncio.sleep(0)
-    for _ in slices:
-        await asyncio.sleep(0)
+    await drive_slices(slices)

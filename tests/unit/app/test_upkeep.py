@@ -1,12 +1,11 @@
 """Periodic work: what runs, in slices, and what is measured."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
 from inferencecache.app.server import Server, running_server
-from inferencecache.app.upkeep import Upkeep, run_slices
+from inferencecache.app.upkeep import Upkeep
 from inferencecache.clock import ManualClock
 from inferencecache.index import EventType, IndexEvent, StateUpdate
 from inferencecache.service import CachePlane
@@ -32,24 +31,6 @@ def report(plane: CachePlane, blocks: int) -> None:
     update = StateUpdate(tenant_id="t", model_id="m", replica_id="a", hash_scheme="vllm")
     update.add_chain([number.to_bytes(8) for number in range(blocks)], [16] * blocks)
     plane.report(update)
-
-
-async def test_slices_let_others_work_in_between() -> None:
-    """Another task gets its turn between any two slices."""
-    turns: list[str] = []
-
-    def slices() -> Iterator[None]:
-        for number in range(3):
-            turns.append(f"slice {number}")
-            yield
-
-    async def other() -> None:
-        for number in range(3):
-            turns.append(f"other {number}")
-            await asyncio.sleep(0)
-
-    await asyncio.gather(run_slices(slices()), other())
-    assert turns == ["slice 0", "other 0", "slice 1", "other 1", "slice 2", "other 2"]
 
 
 async def test_a_sweep_removes_what_has_expired_and_is_counted() -> None:

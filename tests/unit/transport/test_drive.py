@@ -2,31 +2,77 @@
 
 import asyncio
 from collections.abc import Generator, Iterator
+from itertools import groupby
 
 import pytest
 
-from inferencecache.transport.drive import Completer, drive
+from inferencecache.clock import NS_PER_MS, ManualClock
+from inferencecache.transport.drive import Completer, drive, drive_slices
+
+
+class Turns:
+    """Work in three slices beside somebody else who wants to run, too.
+
+    Args:
+        slice_ns: How long a slice takes, by the clock.
+    """
+
+    def __init__(self, slice_ns: int) -> None:
+        self.clock = ManualClock()
+        self.taken: list[str] = []
+        self.slice_ns = slice_ns
+
+    def work(self) -> Generator[None, None, str]:
+        """Take three turns."""
+        for _ in range(3):
+            self.taken.append("work")
+            self.clock.advance_ns(self.slice_ns)
+            yield
+        return "result"
+
+    async def other(self, driven: asyncio.Task[str]) -> None:
+        """Take turns until the work is done."""
+        while not driven.done():
+            self.taken.append("other")
+            await asyncio.sleep(0)
+
+    async def run(self) -> str:
+        """Let both run; return what the work returned."""
+        driven = asyncio.create_task(drive(self.work(), self.clock))
+        await self.other(driven)
+        return driven.result()
 
 
 async def test_the_loop_turns_between_slices() -> None:
     """Somebody else gets to run at each pause."""
-    turns: list[str] = []
+    turns = Turns(slice_ns=0)
 
-    def work() -> Generator[None, None, str]:
-        for _ in range(3):
-            turns.append("work")
+    assert await turns.run() == "result"
+    assert turns.taken[:6] == ["other", "work"] * 3
+
+
+async def test_work_rests_for_as_long_as_its_slice_took() -> None:
+    """A call that needs several turns gets them before the next slice."""
+    turns = Turns(slice_ns=20 * NS_PER_MS)
+
+    assert await turns.run() == "result"
+    between = [len(list(alike)) for who, alike in groupby(turns.taken) if who == "other"]
+    assert len(between) == 4
+    assert min(between[1:]) > 3
+
+
+async def test_slices_are_done_to_their_end() -> None:
+    """Work that returns nothing is driven alike."""
+    done: list[int] = []
+
+    def slices() -> Iterator[None]:
+        for number in range(3):
+            done.append(number)
             yield
-        return "result"
 
-    async def other() -> None:
-        for _ in range(3):
-            turns.append("other")
-            await asyncio.sleep(0)
+    await drive_slices(slices(), ManualClock())
 
-    result, _ = await asyncio.gather(drive(work()), other())
-
-    assert result == "result"
-    assert turns == ["work", "other"] * 3
+    assert done == [0, 1, 2]
 
 
 async def test_changes_are_completed_without_whoever_asked() -> None:
