@@ -61,7 +61,7 @@ class PickRunner:
             raise
         duration_ns = self.clock.monotonic_ns() - started_ns
         self.metrics.picked(answer.outcome, answer.tier, qos_class(request), duration_ns)
-        self._record(request, answer, chosen, duration_ns)
+        self._record(_request_id(body, request), request, answer, chosen, duration_ns)
         return answer
 
     async def _decide(
@@ -77,7 +77,7 @@ class PickRunner:
             tenant=request.tenant,
             qos=qos_class(request),
             pool=pool_name(request),
-            client_request_id=shortened(request.client_request_id),
+            client_request_id=_request_id(body, request),
             headers=headers,
         )
         chosen = await self.chooser.choose(question)
@@ -88,13 +88,13 @@ class PickRunner:
 
     def _record(
         self,
+        request_id: str,
         request: pb.PickRequest,
         answer: PickAnswer,
         chosen: Choice | Refusal | None,
         duration_ns: int,
     ) -> None:
         """Log the answer, and keep how it came about."""
-        request_id = shortened(request.client_request_id)
         self.log.debug(
             "pick",
             client_request_id=request_id,
@@ -120,3 +120,8 @@ class PickRunner:
                 explanation=None if chosen is None else chosen.explanation,
             )
         )
+
+
+def _request_id(body: Body, request: pb.PickRequest) -> str:
+    """Return the caller's name for the request: that of the Pick, or else that of the upload."""
+    return shortened(request.client_request_id) or body.client_request_id

@@ -70,6 +70,7 @@ class Uploads:
         self, chunks: AsyncIterator[Chunk | None], context: Context
     ) -> pb.PushBodyResponse:
         body = self._plane.open_upload(declared_bytes(context))
+        body.client_request_id = request_id(context)
         discard = _Discard(self._plane, body)
         context.add_done_callback(discard)  # type: ignore[arg-type] # the stub wants its own class
         try:

@@ -18,12 +18,14 @@ class Body:
         stream_id: Its name for callers, 0 before it is complete.
         content: Its bytes once it is complete; empty when they are gone.
         charged_bytes: What it counts against the budget.
+        client_request_id: Its sender's name for the request, shortened; empty if it gave none.
         on_release: Called once when its bytes go while somebody hands it out.
     """
 
     __slots__ = (
         "builder",
         "charged_bytes",
+        "client_request_id",
         "content",
         "declared_bytes",
         "number",
@@ -40,6 +42,7 @@ class Body:
         self.builder = RopeBuilder()
         self.content = Rope()
         self.charged_bytes = 0
+        self.client_request_id = ""
         self.on_release: Callable[[], None] | None = None
 
     @property

@@ -242,6 +242,16 @@ async def test_a_decision_is_explained(tmp_path: Path) -> None:
         assert everything[0]["reason"].startswith("body=malformed")
 
 
+async def test_a_decision_has_the_name_that_its_upload_gave(tmp_path: Path) -> None:
+    """A26: shortened, where the Pick itself gives none."""
+    async with serve_fleet(tmp_path, LOCAL) as served:
+        metadata = (("kinference-client-request-id", "u" * 10_240),)
+        pushed = await served.stub.PushBody(iter([pb.BodyChunk(chunk=PROMPT)]), metadata=metadata)
+        await served.stub.Pick(pb.PickRequest(body_stream_id=pushed.stream_id))
+        (record,) = (await served.page("/debug/decisions"))["decisions"]
+        assert record["requestId"] == "u" * 256
+
+
 async def test_only_the_last_decisions_are_kept(tmp_path: Path) -> None:
     """The page does not grow."""
     settings = replace(PickerSettings(), endpoints="m=10.0.0.9:1")

@@ -39,6 +39,11 @@ class Subject:
     is_provider: bool
     part: str = ""
 
+    @property
+    def place(self) -> str:
+        """The name of the candidates that it is about, or of one of them."""
+        return f"provider:{self.member}" if self.is_provider else self.part
+
     def __str__(self) -> str:
         """Return how people call it, ``ns/set/host:port`` or ``provider:ns/name/model``."""
         kind = "provider:" if self.is_provider else ""

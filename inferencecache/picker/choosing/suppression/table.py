@@ -3,6 +3,8 @@
 Rules of this file: only what has failed since it last worked is remembered; a first good token, a
 changed object and an operator's word forget it. Everything is about subjects of the fleet in
 force: what a report says about a member that is gone, or was another one then, counts nothing.
+
+Almost nobody has failed; a look at a candidate's name alone tells that.
 """
 
 from collections import OrderedDict
@@ -68,6 +70,7 @@ class Suppression:
         self._jitter = jitter
         self._observer = observer
         self._failing: OrderedDict[Subject, Failures] = OrderedDict()
+        self._places: dict[str, int] = {}
         self._members: dict[MemberKey, Member] = {}
 
     def __len__(self) -> int:
@@ -88,7 +91,7 @@ class Suppression:
 
     def standing(self, candidate: Candidate, now_ns: int) -> Standing:
         """Return how *candidate* stands: as the worst of what it depends on."""
-        if not self._failing:
+        if candidate.name not in self._places:
             return Standing.CLEAR
         standings = [
             failures.standing(now_ns)
@@ -99,7 +102,7 @@ class Suppression:
 
     def picked(self, candidate: Candidate, now_ns: int) -> bool:
         """Take note that a request goes to *candidate*; return whether it tries it."""
-        if not self._failing:
+        if candidate.name not in self._places:
             return False
         lease_ns = self._settings.probe_lease_ns
         is_trying = False
@@ -125,6 +128,7 @@ class Suppression:
         if failures is None:
             self._make_room()
             failures = self._failing[subject] = Failures()
+            self._places[subject.place] = self._places.get(subject.place, 0) + 1
         if failures.failed(kind, picked_ns, now_ns, self._settings, self._jitter()):
             self._observer.suppressed(subject, kind, failures.until_ns - now_ns)
 
@@ -185,5 +189,8 @@ class Suppression:
 
     def _forget(self, subject: Subject, why: str) -> None:
         failures = self._failing.pop(subject)
+        self._places[subject.place] -= 1
+        if not self._places[subject.place]:
+            del self._places[subject.place]
         if failures.since_ns is not None:
             self._observer.restored(subject, why)
