@@ -57,15 +57,22 @@ class Matcher:
 
     def find(self, question: Question) -> Found:
         """Return the match, else warm replicas where they may answer, else why not."""
-        if not question.plan.can_match:
+        plan, resolved = question.plan, question.resolved
+        if not plan.can_match:
             return NOTHING
-        candidates = self._candidates(question)
+        candidates: list[Candidate] = []
+        hashes, counts = resolved.block_hashes, resolved.block_token_counts
+        # A resolved chain has a count per hash, and counts may be bytes, which are cheap to ask.
+        if counts:
+            candidates = self._index.match_chain(plan.partition, hashes, counts, question.now_ns)
+        elif resolved.prefix_hash:
+            candidates = self._index.match_exact(
+                plan.partition, resolved.prefix_hash, question.now_ns
+            )
         if candidates:
             return ReasonCode.PREFIX_MATCH, self._rank(question, candidates)
-        if not question.resolved.block_hashes:
-            warm = self._warm(question)
-            if warm:
-                return ReasonCode.TENANT_HOT, warm
+        if not counts and (warm := self._warm(question)):
+            return ReasonCode.TENANT_HOT, warm
         return self._classify(question)
 
     def pick_affinity(self, question: Question) -> Found:
@@ -92,16 +99,6 @@ class Matcher:
         }
         hashes = question.resolved.block_hashes or [question.resolved.prefix_hash]
         self._index.credit(question.plan.partition, hashes, depths)
-
-    def _candidates(self, question: Question) -> list[Candidate]:
-        resolved, partition = question.resolved, question.plan.partition
-        hashes, counts = resolved.block_hashes, resolved.block_token_counts
-        # A resolved chain has a count per hash, and counts may be bytes, which are cheap to ask.
-        if counts:
-            return self._index.match_chain(partition, hashes, counts, question.now_ns)
-        if resolved.prefix_hash:
-            return self._index.match_exact(partition, resolved.prefix_hash, question.now_ns)
-        return []
 
     def _rank(self, question: Question, candidates: list[Candidate]) -> list[RankedReplica]:
         inputs = self._inputs(question)

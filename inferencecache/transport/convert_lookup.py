@@ -39,16 +39,21 @@ def route_request(
 
 
 def route_response(answer: RouteAnswer) -> pb.LookupRouteResponse:
-    """Return *answer* as a message."""
-    message = pb.LookupRouteResponse(
-        reason_code=answer.reason_code,
-        lookup_latency_us=answer.lookup_latency_us,
-        adapter_id=answer.adapter_id,
-        token_ids=answer.token_ids or None,
-    )
+    """Return *answer* as a message.
+
+    Every lookup passes here, and setting a field takes less than an argument by name does; a field
+    that is not set is as good as an empty one.
+    """
+    reason_code, replicas, adapter_id, token_ids, latency_us = answer
+    message = pb.LookupRouteResponse()
+    message.reason_code = reason_code
+    message.lookup_latency_us = latency_us
+    if adapter_id:
+        message.adapter_id = adapter_id
+    if token_ids:
+        message.token_ids.extend(token_ids)
     add = message.replica_scores.add
-    # One attribute after the other takes four fifths of the time that arguments by name do.
-    for replica_id, score, matched_tokens, probability, tier, _ in answer.replicas:
+    for replica_id, score, matched_tokens, probability, tier, _ in replicas:
         row = add()
         row.replica_id = replica_id
         row.score = score
