@@ -126,13 +126,25 @@ class ProducerWork:
     def _checked(self, step: ProducerStep, product: object) -> Produced:
         if not isinstance(product, Produced):
             raise UnusableProductError(FailureKind.INVALID, f"returned {type(product).__name__}")
-        attributes_max = self._attributes_max
-        _check_values(step, self.request.attributes, product.about_request, attributes_max)
         if not product.about_endpoints.keys() <= set(self.endpoints):
             raise UnusableProductError(FailureKind.INVALID, "spoke of a strange endpoint")
+        self._check(step, self.request.attributes, product.about_request)
         for endpoint, values in product.about_endpoints.items():
-            _check_values(step, endpoint.attributes, values, attributes_max)
+            self._check(step, endpoint.attributes, values)
         return product
+
+    def _check(self, step: ProducerStep, known: Attributes, values: dict[str, object]) -> None:
+        """See that *values* may be joined to what is *known*."""
+        for name, value in values.items():
+            key = step.produces.get(name)
+            if key is None:
+                raise UnusableProductError(FailureKind.UNDECLARED, f"wrote {name}")
+            if not isinstance(value, key.kind):
+                what = f"{name} as {type(value).__name__}"
+                raise UnusableProductError(FailureKind.INVALID, what)
+        if len(known) + len(values) > self._attributes_max:
+            what = f"more than {self._attributes_max} attributes"
+            raise UnusableProductError(FailureKind.INVALID, what)
 
     def _take(self, product: Produced) -> None:
         self.request.attributes.commit(product.about_request)
@@ -149,17 +161,3 @@ class ProducerRunner(Protocol):
         Cancelling it leaves nothing behind that could still change the request.
         """
         ...
-
-
-def _check_values(
-    step: ProducerStep, attributes: Attributes, values: dict[str, object], attributes_max: int
-) -> None:
-    """See that *values* may be joined to *attributes*."""
-    for name, value in values.items():
-        key = step.produces.get(name)
-        if key is None:
-            raise UnusableProductError(FailureKind.UNDECLARED, f"wrote {name}")
-        if not isinstance(value, key.kind):
-            raise UnusableProductError(FailureKind.INVALID, f"{name} as {type(value).__name__}")
-    if len(attributes) + len(values) > attributes_max:
-        raise UnusableProductError(FailureKind.INVALID, f"more than {attributes_max} attributes")

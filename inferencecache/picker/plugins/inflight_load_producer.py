@@ -5,7 +5,6 @@ prompt with the first token, its answer with the end; whatever of the prompt is 
 then. A request has one end, so nothing stays.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -41,17 +40,8 @@ class InflightLoadParameters(PluginParameters, frozen=True):
 
 
 @dataclass(slots=True)
-class _Tally:
-    """What one endpoint has in flight."""
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    output_tokens: int = 0
-
-
-@dataclass(slots=True)
 class _Share:
-    """What one request still adds to it."""
+    """What one request still adds to the load of its endpoint."""
 
     prompt_tokens: int
     output_tokens: int
@@ -69,12 +59,12 @@ class InflightLoadProducer:
 
     def __init__(self, parameters: InflightLoadParameters) -> None:
         self._output_ratio = parameters.output_ratio
-        self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+        self._loads: dict[str, InflightLoad] = {}
         self._shares: dict[int, _Share] = {}
 
     def __len__(self) -> int:
         """Return how many endpoints have something in flight."""
-        return len(self._tallies)
+        return len(self._loads)
 
     async def produce(self, request: Request, endpoints: Sequence[EndpointView]) -> Produced:
         """Return the same as :meth:`produce_now`."""
@@ -83,9 +73,9 @@ class InflightLoadProducer:
     def produce_now(self, _request: Request, endpoints: Sequence[EndpointView]) -> Produced:
         """Return what *endpoints* have in flight."""
         produced = Produced()
+        loads = self._loads
         for endpoint in endpoints:
-            tally = self._tallies.get(endpoint.name)
-            produced.put_for(endpoint, INFLIGHT_LOAD, _IDLE if tally is None else _load(tally))
+            produced.put_for(endpoint, INFLIGHT_LOAD, loads.get(endpoint.name, _IDLE))
         return produced
 
     def pre_request(self, request: Request, result: SchedulingResult) -> None:
@@ -97,38 +87,37 @@ class InflightLoadProducer:
             prompt_tokens=max(prompt_tokens - (match.matched_tokens if match else 0), 0),
             output_tokens=ceil(prompt_tokens * self._output_ratio),
         )
-        tally = self._tallies[result.endpoint.name]
-        tally.requests += 1
-        tally.prompt_tokens += share.prompt_tokens
-        tally.output_tokens += share.output_tokens
         self._shares[request.key] = share
+        self._add(result.endpoint, 1, share.prompt_tokens, share.output_tokens)
 
     def response_body(self, request: Request, response: Response, endpoint: EndpointView) -> None:
         """Take away what is done."""
         share = self._shares.get(request.key)
         if share is None:
             return
-        tally = self._tallies[endpoint.name]
-        tally.prompt_tokens -= share.prompt_tokens
-        share.prompt_tokens = 0
-        if not response.end_of_stream:
-            return
-        tally.requests -= 1
-        tally.output_tokens -= share.output_tokens
-        del self._shares[request.key]
-        if not tally.requests:
-            del self._tallies[endpoint.name]
+        prompt_tokens, share.prompt_tokens = share.prompt_tokens, 0
+        if response.end_of_stream:
+            del self._shares[request.key]
+            self._add(endpoint, -1, -prompt_tokens, -share.output_tokens)
+        elif prompt_tokens:
+            self._add(endpoint, 0, -prompt_tokens, 0)
+
+    def _add(
+        self, endpoint: EndpointView, requests: int, prompt_tokens: int, output_tokens: int
+    ) -> None:
+        """Change the load of *endpoint*; one without requests takes no memory."""
+        load = self._loads.get(endpoint.name, _IDLE)
+        if load.requests + requests:
+            self._loads[endpoint.name] = InflightLoad(
+                requests=load.requests + requests,
+                prompt_tokens=load.prompt_tokens + prompt_tokens,
+                output_tokens=load.output_tokens + output_tokens,
+            )
+        else:
+            del self._loads[endpoint.name]
 
 
 _IDLE: Final = InflightLoad(requests=0, prompt_tokens=0)
-
-
-def _load(tally: _Tally) -> InflightLoad:
-    return InflightLoad(
-        requests=tally.requests,
-        prompt_tokens=tally.prompt_tokens,
-        output_tokens=tally.output_tokens,
-    )
 
 
 def _make(parameters: InflightLoadParameters, _services: PluginServices) -> InflightLoadProducer:

@@ -44,11 +44,15 @@ class TokenLoadScorer:
         return [self._score(endpoint, prompt_tokens) for endpoint in endpoints]
 
     def _score(self, endpoint: EndpointView, prompt_tokens: int) -> float:
-        load = endpoint.attributes.get(INFLIGHT_LOAD)
-        match = endpoint.attributes.get(PREFIX_MATCH)
-        uncached = max(prompt_tokens - (match.matched_tokens if match else 0), 0)
-        tokens = (load.tokens if load else 0) + uncached
-        return 1.0 - min(1.0, tokens / self._threshold)
+        attributes = endpoint.attributes
+        tokens = prompt_tokens
+        match = attributes.get(PREFIX_MATCH)
+        if match is not None:
+            tokens = max(tokens - match.matched_tokens, 0)
+        load = attributes.get(INFLIGHT_LOAD)
+        if load is not None:
+            tokens += load.prompt_tokens + load.output_tokens
+        return 1.0 - tokens / self._threshold if tokens < self._threshold else 0.0
 
 
 def _make(parameters: TokenLoadParameters, _services: PluginServices) -> TokenLoadScorer:
