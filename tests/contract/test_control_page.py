@@ -1,10 +1,7 @@
 """Whatever answers where a control listener should be, the reason is told in a few words."""
 
 import asyncio
-import socket
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -85,26 +82,18 @@ async def test_a_silent_server_is_given_up() -> None:
         await at(silence, {"timeout_ns": 50 * NS_PER_MS})
 
 
-@contextmanager
-def closing() -> Iterator[str]:
-    """Run a server that closes every connection; return its URL."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            connection, _ = server.accept()
-            connection.recv(1_024)
-            connection.close()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-        thread.join()
-
-
-def test_a_server_that_hangs_up() -> None:
+async def test_a_server_that_hangs_up() -> None:
     """It is a reason like any other."""
-    with closing() as url, pytest.raises(ControlPageError, match=url):
-        ask_server(ControlClientSettings(url=url))
+
+    async def hang_up(request: web.BaseRequest) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    with pytest.raises(ControlPageError) as error:
+        await at(hang_up)
+    assert "no answer" not in error.value.reason
+    assert error.value.reason
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"items": {}}', '{"items": [1]}'])
