@@ -174,6 +174,7 @@ def _subscribers(
             replay_endpoint=replay,
             topic=settings.engine.topic,
             messages_max=settings.engine.receive_messages_max,
+            vanished_after_ns=settings.engine.vanished_after_ns,
             decode=settings.decode,
             clock=around.clock,
             log=around.log,

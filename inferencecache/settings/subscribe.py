@@ -115,6 +115,16 @@ class EngineSettings:
         minimum=1,
         help="Messages of one rank queued by ZMQ before it drops some.",
     )
+    vanished_after_ns: int = knob(
+        60 * NS_PER_S,
+        flag="engine-vanished-after",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=5 * NS_PER_S,
+        maximum=86_400 * NS_PER_S,
+        help="An engine whose host is gone without a word counts as disconnected after about this "
+        "long.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,7 @@ class SubscriberParts:
         replay_endpoint: Where it replays; empty for nowhere.
         topic: Prefix of the topics wanted.
         messages_max: Messages queued in the live socket.
+        vanished_after_ns: When a connection whose far side is gone counts as lost.
         decode: Caps on payloads.
         clock: Time, for replays and silences.
         log: Where things that matter to an operator are told.
@@ -89,6 +90,7 @@ class SubscriberParts:
     replay_endpoint: str
     topic: str
     messages_max: int
+    vanished_after_ns: int
     decode: DecodeSettings
     clock: Clock
     log: EventLog
@@ -154,6 +156,7 @@ class Subscriber:
         self._limits = SocketLimits(
             messages_max=parts.messages_max,
             message_bytes_max=_SIZE_MARGIN * parts.decode.payload_bytes_max,
+            vanished_after_ns=parts.vanished_after_ns,
         )
         self._wake = asyncio.Event()
         self._replay: ReadySocket | None = None

@@ -15,12 +15,14 @@ from typing import Final, Self
 
 import zmq
 
+from inferencecache.clock import NS_PER_S
 from inferencecache.events import replay_request
 
 _LINGER_MS: Final = 0
 _HANDSHAKE_MS: Final = 5_000
 _RECONNECT_MS: Final = 100
 _RECONNECT_MAX_MS: Final = 2_000
+_PROBES: Final = 4
 _MONITORED: Final = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 _EVENT_BYTES: Final = 2
 
@@ -32,10 +34,12 @@ class SocketLimits:
     Attributes:
         messages_max: Messages queued before ZMQ drops some.
         message_bytes_max: Largest message; a peer that sends a larger one is disconnected.
+        vanished_after_ns: About how long a connection lasts whose peer is gone without a word.
     """
 
     messages_max: int
     message_bytes_max: int
+    vanished_after_ns: int
 
 
 class ReadySocket:
@@ -174,3 +178,18 @@ def _limit(socket: "zmq.Socket[bytes]", limits: SocketLimits) -> None:
     socket.setsockopt(zmq.RECONNECT_IVL, _RECONNECT_MS)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, _RECONNECT_MAX_MS)
     socket.setsockopt(zmq.IPV6, 1)
+    # The kernel's own, since not every publisher answers the heartbeats of ZMQ.
+    idle_s, interval_s = keepalive_s(limits.vanished_after_ns)
+    socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, idle_s)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, interval_s)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, _PROBES)
+
+
+def keepalive_s(vanished_after_ns: int) -> tuple[int, int]:
+    """Return after how many idle seconds to probe a peer, and the seconds between probes.
+
+    Half of the time is idleness, the other half probes; the kernel counts whole seconds.
+    """
+    half_s = vanished_after_ns / NS_PER_S / 2
+    return max(1, round(half_s)), max(1, round(half_s / _PROBES))

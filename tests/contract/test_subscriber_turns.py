@@ -8,7 +8,7 @@ from engine_payloads import batch, map_store
 from engine_sockets import EngineSockets, engine_sockets
 from followed import LIMIT_S, Lines
 
-from inferencecache.clock import NS_PER_MS, NS_PER_US, ManualClock
+from inferencecache.clock import NS_PER_MS, NS_PER_S, NS_PER_US, ManualClock
 from inferencecache.events import BlockStored, EventBatch, SequenceTracker
 from inferencecache.settings.producer import DecodeSettings, SequenceSettings
 from inferencecache.transport.subscriber import Subscriber, SubscriberParts
@@ -53,6 +53,7 @@ def subscriber(engine: EngineSockets, clock: ManualClock, sink: SlowSink) -> Sub
         replay_endpoint="",
         topic="",
         messages_max=1_000,
+        vanished_after_ns=NS_PER_S,
         decode=DecodeSettings(),
         clock=clock,
         log=Lines(),
