@@ -11,6 +11,7 @@ from controlled import Controlled, controlled, update
 
 from inferencecache.policy.layers import PolicyLayersMoment
 from inferencecache.settings.control import ControlSettings
+from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport import http_control_pages
 from inferencecache.types import PROBE_TENANT_ID
@@ -231,6 +232,47 @@ async def test_probes_in_parallel_all_pass(control: Controlled) -> None:
     replies = await asyncio.gather(*(control.ask("POST", "/probe", PROBE) for _ in range(8)))
     assert {reply.text.count('"ok"') for reply in replies} == {2}
     assert (await control.get("/snapshot")).text == EMPTY
+
+
+async def test_probes_beside_reports_on_a_full_index_evict_nobody() -> None:
+    """With room for one entry, sixteen probes pass while a replica reports it again and again."""
+    settings = throwaway_server_settings(index=IndexSettings(entries_max=1))
+    async with controlled(settings) as control:
+        await control.report(update())
+        replies, _ = await asyncio.gather(
+            asyncio.gather(*(control.ask("POST", "/probe", PROBE) for _ in range(16))),
+            asyncio.gather(*(control.report(update()) for _ in range(16))),
+        )
+        assert {reply.text.count('"ok"') for reply in replies} == {2}
+        shown = json.loads((await control.get("/snapshot")).text)
+        assert shown["totalPrefixes"] == 1
+        assert [tenant["tenantId"] for tenant in shown["tenants"]] == ["t1"]
+
+
+async def test_a_push_is_in_force_as_a_whole_or_not_at_all(control: Controlled) -> None:
+    """Whoever looks while pushes come in never sees half of one beside half of another."""
+    policies = control.server.plane.policies
+
+    def push(number: int) -> bytes:
+        tenants = [{"tenantID": name, "maxIndexEntries": number} for name in ("a", "b")]
+        named = [{"namespace": name, "minimumPrefixTokens": number} for name in ("a", "b")]
+        return json.dumps({"version": 7, "policies": named, "tenants": tenants}).encode()
+
+    async def push_all() -> None:
+        for number in range(1, 101):
+            assert (await control.ask("POST", "/policy", push(number))).status == 204
+
+    seen = set()
+    pushing = asyncio.create_task(push_all())
+    while not pushing.done():
+        numbers = {policies.resolved(name).minimum_prefix_tokens for name in ("a", "b")}
+        numbers |= {policies.quota(name) or 0 for name in ("a", "b")}
+        assert len(numbers) == 1
+        seen |= numbers
+        await asyncio.sleep(0)
+    await pushing
+    assert policies.quota("a") == 100
+    assert len(seen) > 50
 
 
 @pytest.mark.parametrize(
