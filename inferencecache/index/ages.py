@@ -1,7 +1,7 @@
 """Which of a tenant's holds goes first: for expiry, for the cap, for the quota."""
 
 from collections.abc import Iterator
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Protocol
 
 from inferencecache.index.age_order import AgeOrder
@@ -21,18 +21,30 @@ class TenantAges:
     """The orders over one tenant's holds, and over its runs while it has a quota.
 
     Holds used under LFU stand apart from those never used, so that the cap finds its victim
-    without passing over the used ones. Expiry and LRU look at both.
+    without passing over the used ones. Expiry and LRU look at both. While use counts are halved,
+    used holds whose turn has not come stand apart from the others; parts they are cut into do, too.
 
     Attributes:
         follows_runs: Whether every run is ordered.
     """
 
-    __slots__ = ("_epoch", "_listener", "_newest", "_unused", "_used", "follows_runs")
+    __slots__ = (
+        "_due",
+        "_epoch",
+        "_halvings",
+        "_listener",
+        "_newest",
+        "_unused",
+        "_used",
+        "follows_runs",
+    )
 
     def __init__(self, listener: HeadListener) -> None:
         self._listener = listener
         self._unused: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
         self._used: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
+        self._due: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
+        self._halvings = 0
         self._newest: AgeOrder[Run] | None = None
         self._epoch = 0
         self.follows_runs = False
@@ -43,10 +55,8 @@ class TenantAges:
         Complexity: O(log stamps); with a quota also O(holders).
         """
         seen_ns = hold.last_seen_ns
-        if hold.credits:
-            self._used.add(hold, seen_ns)
-        else:
-            self._unused.add(hold, seen_ns)
+        self._order_of(hold).add(hold, seen_ns)
+        if not hold.credits:
             self._listener(seen_ns)
         if self._newest is not None:
             self._follow(hold.run)
@@ -56,7 +66,7 @@ class TenantAges:
 
         Complexity: O(log stamps); with a quota also O(holders).
         """
-        (self._used if hold.credits else self._unused).discard(hold, hold.last_seen_ns)
+        self._order_of(hold).discard(hold, hold.last_seen_ns)
         if self._newest is not None:
             self._follow(hold.run)
 
@@ -65,7 +75,7 @@ class TenantAges:
 
         Complexity: O(log stamps); with a quota also O(holders).
         """
-        holds = self._used if hold.credits else self._unused
+        holds = self._order_of(hold)
         holds.discard(hold, hold.last_seen_ns)
         hold.last_seen_ns = seen_ns
         hold.order = order
@@ -79,42 +89,66 @@ class TenantAges:
 
         Complexity: O(1), or O(log holds) of its age.
         """
-        holds = self._used if hold.credits else self._unused
+        holds = self._order_of(hold)
         holds.discard(hold, hold.last_seen_ns)
         hold.order = order
         holds.add(hold, hold.last_seen_ns)
         if self._newest is not None:
             self._follow(hold.run)
 
-    def credit(self, hold: Hold, uses: int) -> None:
-        """Set a hold's use count.
+    def use(self, hold: Hold) -> None:
+        """Count one use of a hold.
 
-        Complexity: O(1), or O(log stamps) between used and unused.
+        Complexity: O(1), or O(log stamps) for its first use, also of those since a halving began.
         """
-        if bool(hold.credits) == bool(uses):
-            hold.credits = uses
+        holds = self._order_of(hold)
+        if holds is self._used:
+            hold.credits += 1
             return
-        (self._used if hold.credits else self._unused).discard(hold, hold.last_seen_ns)
-        hold.credits = uses
-        (self._used if uses else self._unused).add(hold, hold.last_seen_ns)
-        self._listener(hold.last_seen_ns)
+        holds.discard(hold, hold.last_seen_ns)
+        hold.credits = hold.credits // 2 + 1
+        hold.halvings = self._halvings
+        self._used.add(hold, hold.last_seen_ns)
 
-    def used(self) -> list[Hold]:
-        """Return the holds with a use count.
+    def begin_halving(self) -> None:
+        """Let every use count be due to be halved; those of an earlier halving must be done.
 
-        Complexity: O(their number).
+        Complexity: O(1).
         """
-        return self._used.items()
+        assert not self._due, "the last halving is over"
+        self._used, self._due = self._due, self._used
+        self._halvings += 1
+
+    def halve_one(self) -> bool:
+        """Halve one use count that is due, or return False if none is.
+
+        Complexity: O(log stamps).
+        """
+        hold = self._due.oldest()
+        if hold is None:
+            return False
+        self._due.discard(hold, hold.last_seen_ns)
+        hold.credits //= 2
+        hold.halvings = self._halvings
+        self._order_of(hold).add(hold, hold.last_seen_ns)
+        self._listener(hold.last_seen_ns)
+        return True
+
+    def _order_of(self, hold: Hold) -> AgeOrder[Hold]:
+        if not hold.credits:
+            return self._unused
+        return self._used if hold.halvings == self._halvings else self._due
 
     def oldest(self) -> Hold | None:
         """Return the oldest hold, used or not.
 
         Complexity: O(log stamps).
         """
-        unused_ns, used_ns = self._unused.oldest_ns(), self._used.oldest_ns()
-        if used_ns is None or (unused_ns is not None and unused_ns <= used_ns):
+        if not self._used and not self._due:
             return self._unused.oldest()
-        return self._used.oldest()
+        heads = ((order.oldest_ns(), order) for order in (self._unused, self._used, self._due))
+        found = [(seen_ns, order) for seen_ns, order in heads if seen_ns is not None]
+        return min(found, key=itemgetter(0))[1].oldest()
 
     def victim(self, algorithm: EvictionAlgorithm) -> Hold | None:
         """Return the hold the cap takes from first; under LFU only one never used.
@@ -175,7 +209,7 @@ class TenantAges:
 
         Complexity: O(holds).
         """
-        return self._unused.items() + self._used.items()
+        return self._unused.items() + self._used.items() + self._due.items()
 
     def runs(self) -> list[Run]:
         """Return every ordered run, for checks.

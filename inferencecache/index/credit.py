@@ -7,9 +7,10 @@ use count, like age and tier, belongs to a whole hold. LRU tenants never come he
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from inferencecache.index.ages import TenantAges
 from inferencecache.index.packing import OVERHEAD, common_blocks, pack
 from inferencecache.index.partition import Partition
-from inferencecache.index.run import Hold, Incarnation, Run
+from inferencecache.index.run import HOLD_WORK, Hold, Incarnation, Run
 from inferencecache.index.store import carve
 from inferencecache.index.tenancy import Ledger, ModelState
 
@@ -53,7 +54,7 @@ def _credit_runs(
         hold = run.holds.get(incarnation)
         if hold is not None and hold not in credited:
             credited.add(hold)
-            model.tenant.ages.credit(hold, hold.credits + 1)
+            model.tenant.ages.use(hold)
 
 
 def _carve(partition: Partition, chain: list[bytes], start: int, stop: int) -> None:
@@ -80,14 +81,31 @@ def _carve(partition: Partition, chain: list[bytes], start: int, stop: int) -> N
         at += extent
 
 
-def halve_slices(ledger: Ledger, slice_holds: int) -> Iterator[None]:
+def halve_slices(ledger: Ledger, slice_blocks: int) -> Iterator[None]:
     """Halve every use count, yielding between bounded slices.
 
-    Complexity: O(holds with a use count).
+    Whatever happens in between, each use counted before a tenant's halving began is halved once,
+    and none that was counted since.
+
+    Complexity: O(tenants + holds with a use count).
     """
-    for tenant in list(ledger.tenants.values()):
-        for done, hold in enumerate(tenant.ages.used(), start=1):
-            if hold.run.length and hold.run.holds.get(hold.incarnation) is hold:
-                tenant.ages.credit(hold, hold.credits // 2)
-            if done % slice_holds == 0:
-                yield
+    budget = slice_blocks
+    for tenant in list(ledger.used):
+        for halving in (_finish_halving, _halve_all):
+            for work in halving(tenant.ages):
+                budget -= work
+                if budget <= 0:
+                    yield
+                    budget = slice_blocks
+
+
+def _finish_halving(ages: TenantAges) -> Iterator[int]:
+    """Halve what an earlier halving has left, if it was abandoned; yield the work of each step."""
+    while ages.halve_one():
+        yield HOLD_WORK
+
+
+def _halve_all(ages: TenantAges) -> Iterator[int]:
+    ages.begin_halving()
+    yield 1
+    yield from _finish_halving(ages)

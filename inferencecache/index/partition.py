@@ -125,7 +125,7 @@ class Partition:
         ages = self.scope.model.tenant.ages
         for incarnation, hold in run.holds.items():
             other = Hold(incarnation, twin, hold.last_seen_ns, hold.tier)
-            other.credits = hold.credits
+            other.credits, other.halvings = hold.credits, hold.halvings
             other.order = hold.order if run is right else hold.order + at
             if hold.token_counts is not None:
                 parts = (hold.token_counts[:at], hold.token_counts[at:])

@@ -148,6 +148,7 @@ class Hold:
         tier: Storage tier, 1 is the engine's own cache.
         token_counts: The replica's own cumulative counts if they differ from the run's, else None.
         credits: Use count under LFU.
+        halvings: How many halvings of its tenant's use counts *credits* has seen, if it is not 0.
         order: Place of its first block among everything reported; among holds of one age the
             largest goes first.
         before: The hold that its incarnation got before this one, or None.
@@ -158,6 +159,7 @@ class Hold:
         "after",
         "before",
         "credits",
+        "halvings",
         "incarnation",
         "last_seen_ns",
         "order",
@@ -173,6 +175,7 @@ class Hold:
         self.tier = tier
         self.token_counts: TokenCounts | None = None
         self.credits = 0
+        self.halvings = 0
         self.order = 0
         self.before: Hold | None = None
         self.after: Hold | None = None
@@ -186,6 +189,7 @@ class Hold:
             self.last_seen_ns == other.last_seen_ns
             and self.tier == other.tier
             and self.credits == other.credits
+            and (not self.credits or self.halvings == other.halvings)
             and self.token_counts is None
             and other.token_counts is None
         )
