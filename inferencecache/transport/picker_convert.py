@@ -1,5 +1,6 @@
 """The picker's protobuf messages to values and back."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import grpc
@@ -24,6 +25,10 @@ _TEXT_MAX: Final = 256
 """Characters of a caller's text that are kept for logs."""
 
 _LENGTH_DIGITS_MAX: Final = 20
+
+_QOS_CLASSES: Final[Mapping[int, QosClass]] = {
+    number: QosClass(name) for name, number in pb.PickRequest.QosClass.items()
+}
 
 
 def declared_bytes(context: Context) -> int | None:
@@ -62,10 +67,7 @@ def pool_name(request: pb.PickRequest) -> PoolName | None:
 
 def qos_class(request: pb.PickRequest) -> QosClass:
     """Return how long *request* can wait; a number without a name counts as INTERACTIVE."""
-    names = pb.PickRequest.QosClass
-    if request.qos_class not in names.values():
-        return QosClass.INTERACTIVE
-    return QosClass(names.Name(request.qos_class))
+    return _QOS_CLASSES.get(request.qos_class, QosClass.INTERACTIVE)
 
 
 def pick_response(answer: PickAnswer) -> pb.PickResponse:
