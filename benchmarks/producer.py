@@ -17,12 +17,14 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
+from benchmarks import producer_evictions, producer_replay
 from benchmarks.options import Options
 from benchmarks.row import Bound, Row
 from benchmarks.serving import Client, serving
 from benchmarks.workload import MODEL, SCHEME, TENANT
 
 TARGET_MS = 250
+AWAY_TARGET_MS = 50
 _ENTRIES_MAX = 1_000_000
 _PREPARE_S = 60
 _READY_S = 20
@@ -31,12 +33,14 @@ _PHASES = ((20_000, 0), (10_000, 2_000))
 
 
 def run(options: Options) -> Iterator[Row]:
-    """Yield how long it takes until a stored prompt is found."""
+    """Yield how long it takes until a stored prompt is found, and what parts of the way cost."""
     for stored, evicted in _PHASES:
-        yield _phase(options, stored, evicted)
+        yield from _phase(options, stored, evicted)
+    yield from producer_evictions.rows(options)
+    yield from producer_replay.rows(options)
 
 
-def _phase(options: Options, stored: int, evicted: int) -> Row:
+def _phase(options: Options, stored: int, evicted: int) -> Iterator[Row]:
     seconds = 2 * options.load_s
     with serving(_ENTRIES_MAX) as server:
         engine_port, page_port = _free_port(), _free_port()
@@ -56,14 +60,21 @@ def _phase(options: Options, stored: int, evicted: int) -> Row:
             away_ms = 1_000 * _number(page_port, "longest_away_seconds")
             pending = _number(page_port, "pending_keys")
     name = f"{stored // 1_000} k stored" + (f" + {evicted // 1_000} k evicted" if evicted else "")
-    return Row(
+    yield Row(
         what=f"event to lookup p99, {name} blocks/s",
         unit="ms",
         value=found["p99_ms"],
         bound=Bound.AT_MOST,
         target=TARGET_MS,
-        note=_note(found, producer_cpu, server_cpu)
-        + f"; socket left for at most {away_ms:.0f} ms; {pending:.0f} keys pending at the end",
+        note=_note(found, producer_cpu, server_cpu) + f"; {pending:.0f} keys pending at the end",
+    )
+    yield Row(
+        what=f"... the subscriber's longest time away from its socket, {name} blocks/s",
+        unit="ms",
+        value=away_ms,
+        bound=Bound.AT_MOST,
+        target=AWAY_TARGET_MS,
+        note="by the wall, so it includes what other processes take of the machine",
     )
 
 
