@@ -52,6 +52,16 @@ class Evictor:
 
         Complexity: O(entries removed + log stamps), amortised; O(runs) once when a quota is new.
         """
+        tenant = self._ledger.tenants.get(tenant_id)
+        has_quota = self._rules.quota(tenant_id) is not None
+        if has_quota or self._over_cap() or (tenant is not None and tenant.ages.follows_runs):
+            return self._limit_slices(tenant_id, budget)
+        return iter(())
+
+    def _over_cap(self) -> bool:
+        return 0 < self._entries_max < self._ledger.entries
+
+    def _limit_slices(self, tenant_id: str, budget: int) -> Iterator[None]:
         budget = yield from self._quota_slices(tenant_id, budget)
         yield from self._cap_slices(budget)
 
@@ -84,7 +94,7 @@ class Evictor:
     def _cap_slices(self, budget: int) -> Iterator[None]:
         """Remove the oldest entries of all tenants until the cap holds."""
         ledger = self._ledger
-        if not self._entries_max or ledger.entries <= self._entries_max:
+        if not self._over_cap():
             return
         if self._revision != self._rules.revision:
             self._revision = self._rules.revision

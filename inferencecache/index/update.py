@@ -13,7 +13,7 @@ from typing import Final
 from inferencecache.index.packed_hashes import PackedHashes
 from inferencecache.index.packing import pack_uniform
 from inferencecache.index.token_counts import TokenCounts, compact, cumulative
-from inferencecache.types import COLDEST_TIER, INT32_MAX, CacheTier, StatsReport
+from inferencecache.types import COLDEST_TIER, CacheTier, StatsReport
 
 _PACKED_BLOCKS_MAX: Final = 2_048
 """Longest stretch packed at once, and longest made of single prefixes; neither gives way."""
@@ -192,7 +192,9 @@ class StateUpdate:
             return
         self.entries += 1
         packed = _packed(block_hashes)
-        reason = _chain_fault(block_hashes, block_token_counts, packed)
+        blocks = len(block_hashes)
+        counts = cumulative(block_token_counts) if blocks == len(block_token_counts) > 0 else ()
+        reason = _chain_fault(block_hashes, block_token_counts, packed, counts)
         if reason is None and prefix_hash and token_count < 0:
             reason = DropReason.NEGATIVE_COUNT
         if reason is not None:
@@ -200,7 +202,7 @@ class StateUpdate:
             return
         self._close()
         kind = (tier, adapter_id)
-        self._append(block_hashes, cumulative(block_token_counts), kind, packed)
+        self._append(block_hashes, counts, kind, packed)
         if prefix_hash:
             self._append([prefix_hash], compact([token_count]), kind)
 
@@ -243,15 +245,11 @@ def _packed(hashes: Sequence[bytes]) -> bytes:
 
 
 def _chain_fault(
-    hashes: Sequence[bytes], counts: Sequence[int], packed: bytes
+    hashes: Sequence[bytes], per_block: Sequence[int], packed: bytes, counts: TokenCounts
 ) -> DropReason | None:
-    blocks = len(hashes)
-    if blocks != len(counts) or not blocks:
+    """Return why a chain cannot be stored; a range of *counts* proves those per block sound."""
+    if not counts:
         return DropReason.MALFORMED_CHAIN
-    if counts.count(counts[0]) == blocks:
-        negative = not 0 <= counts[0] <= INT32_MAX
-    else:
-        negative = min(counts) < 0
-    if negative:
+    if (counts[0] if isinstance(counts, range) else min(per_block)) < 0:
         return DropReason.NEGATIVE_COUNT
     return None if packed or all(hashes) else DropReason.EMPTY_HASH
