@@ -11,7 +11,7 @@ from inferencecache.clock import Clock
 from inferencecache.picker.choice import Choice, Outcome, Question, Refusal
 from inferencecache.picker.choosing.aftermath import Aftermath, AftermathParts
 from inferencecache.picker.choosing.explain import Account, explained
-from inferencecache.picker.choosing.policy_gate import PolicyGate, Verdict
+from inferencecache.picker.choosing.policy_gate import ALLOWED, PolicyGate, Verdict
 from inferencecache.picker.choosing.ranking import Ranker
 from inferencecache.picker.choosing.scope import Scope
 from inferencecache.picker.choosing.suppression import Suppression, is_pickable
@@ -20,7 +20,7 @@ from inferencecache.picker.choosing.tiers import is_full
 from inferencecache.picker.choosing.windows import context_need
 from inferencecache.picker.decisions import InFlight
 from inferencecache.picker.explanation import Explanation
-from inferencecache.picker.fleet import Candidate, RankBy, Tier
+from inferencecache.picker.fleet import Candidate, ModelRow, RankBy, Tier
 from inferencecache.picker.pipeline import (
     NO_LOAD,
     EndpointView,
@@ -76,7 +76,7 @@ class FleetPick:
         self._run = run
         self._question: Question = run.question
         self._need = context_need(self._question.request, parts.settings)
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[ModelRow, Verdict] = {}
         self._degraded: list[str] = []
 
     async def answer(self, profile_names: Iterable[str]) -> Choice | Refusal:
@@ -98,24 +98,30 @@ class FleetPick:
         if refusal is not None:
             return self._refused(refusal.outcome, refusal.reason, found, views)
         free, limit = self._still_free(views, found)
-        if limit and not free:
+        if not free and limit:
             return self._refused(Outcome.POLICY_REJECTED, limit, found, views)
+        if not free:
+            return self._refused(Outcome.NO_WORKERS, "candidates=suppressed", found, views)
         return self._placed(found, free, frozenset(profile_names))
 
     def _ask_rules(self) -> str:
         """Ask about every model that could serve; return why not, if it can be none of them."""
-        policies = self._scope.policies
         now_ns = self._parts.clock.monotonic_ns()
-        asked = {self._question.request.model, self._scope.model}
         for match in self._scope.matches:
             for row in match.rows:
-                name = row.row.name
-                if name not in self._verdicts:
-                    self._verdicts[name] = self._parts.gate.verdict(
-                        policies, self._question, frozenset({*asked, name}), now_ns
-                    )
+                if row.row not in self._verdicts:
+                    self._verdicts[row.row] = self._verdict(row.row, now_ns)
         denials = [verdict.denial for verdict in self._verdicts.values()]
         return denials[0] if all(denials) else ""
+
+    def _verdict(self, row: ModelRow, now_ns: int) -> Verdict:
+        """Return what the rules say to *row*, by whatever name they know it."""
+        policies = self._scope.policies
+        if not policies:
+            return ALLOWED
+        asked = (self._question.request.model, self._scope.model)
+        names = frozenset({*asked, row.name, *row.aliases})
+        return self._parts.gate.verdict(policies, self._question, names, now_ns)
 
     def _survey(self) -> Survey:
         question = SurveyQuestion(
@@ -142,8 +148,8 @@ class FleetPick:
         """Return who may be picked after the wait, and the limit that keeps others away."""
         gate, now_ns = self._parts.gate, self._parts.clock.monotonic_ns()
         spent = {
-            name: limit
-            for name, verdict in self._verdicts.items()
+            row: limit
+            for row, verdict in self._verdicts.items()
             if (limit := gate.exceeded(verdict, self._question, now_ns))
         }
         suppression = self._parts.suppression
@@ -155,7 +161,7 @@ class FleetPick:
                 [
                     view
                     for view in tier_views
-                    if view.target_model not in spent
+                    if view.candidate.model not in spent
                     and (found.panics or is_pickable(suppression.standing(view.candidate, now_ns)))
                 ],
             )
@@ -203,7 +209,7 @@ class FleetPick:
         """Count the choice and put it into words."""
         parts, candidate = self._parts, placed.endpoint.candidate
         now_ns = parts.clock.monotonic_ns()
-        limits = parts.gate.begin(self._verdicts[candidate.model.name], now_ns)
+        limits = parts.gate.begin(self._verdicts[candidate.model], now_ns)
         is_trying = parts.suppression.picked(candidate, now_ns)
         parts.ranker.chosen(candidate)
         degraded = [*self._degraded, *self._run.degraded]

@@ -15,7 +15,7 @@ from inferencecache.picker.choosing.fleet_index import RowCandidates, TierMatch
 from inferencecache.picker.choosing.policy_gate import Verdict
 from inferencecache.picker.choosing.suppression import Standing, Suppression
 from inferencecache.picker.choosing.windows import ContextNeed
-from inferencecache.picker.fleet import Candidate, ContextOverflow, Tier
+from inferencecache.picker.fleet import Candidate, ContextOverflow, ModelRow, Tier
 from inferencecache.picker.request import Api
 
 
@@ -110,14 +110,14 @@ class SurveyQuestion:
     """What candidates are looked at for.
 
     Attributes:
-        verdicts: What the rules say, by target model.
+        verdicts: What the rules say, by what would serve.
         need: What the request asks of a context window.
         api: What it is meant for.
         overflow: What becomes of one that fits nowhere.
         now_ns: Monotonic time.
     """
 
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[ModelRow, Verdict]
     need: ContextNeed
     api: Api
     overflow: ContextOverflow
@@ -173,7 +173,7 @@ def _sort(
 
 def _shared_barrier(row: RowCandidates, question: SurveyQuestion, *, fits: bool) -> Barrier:
     """Return what keeps all candidates of *row* away."""
-    if question.verdicts[row.row.name].denial:
+    if question.verdicts[row.row].denial:
         return Barrier.DENIED
     if row.is_provider and question.api is Api.ANTHROPIC_MESSAGES:
         return Barrier.API

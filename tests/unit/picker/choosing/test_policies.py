@@ -120,9 +120,9 @@ def test_a_denied_model_is_not_to_be_had_under_another_name() -> None:
     rig = ChooserRig(under(policy(rule(DENY, models={"org/llama"}))))
     assert {rig.begun(question("chat")).target_model for _ in range(4)} == {"vendor/gpt"}
     assert rig.refused(question("org/llama")).outcome is Outcome.POLICY_REJECTED
-    whole = ChooserRig(under(policy(rule(DENY, models={"chat"}))))
-    assert whole.refused(question("chat")).outcome is Outcome.POLICY_REJECTED
-    assert whole.chosen(question("org/llama")).target_model == "org/llama"
+    by_alias = ChooserRig(under(policy(rule(DENY, models={"chat"}))))
+    for name in ("chat", "org/llama", "vendor/gpt"):
+        assert by_alias.refused(question(name)).outcome is Outcome.POLICY_REJECTED
 
 
 def limited(**limits: int) -> ChooserRig:
@@ -192,3 +192,11 @@ def test_the_rates_of_the_idlest_tenants_are_forgotten() -> None:
         rig.chosen(question("chat", tenant=str(number)))
     assert len(rig.limits._rates) == rig.settings.limited_tenants_max
     rig.refused(question("chat", tenant="69"))
+
+
+def test_an_allowed_alias_does_not_lead_to_another_model() -> None:
+    """Where everything else is denied, only what the rule names by any name is left."""
+    only = policy(rule(ALLOW, models={"org/llama"}), default=DENY)
+    rig = ChooserRig(under(only))
+    assert {rig.begun(question("chat")).target_model for _ in range(4)} == {"org/llama"}
+    assert rig.refused(question("vendor/gpt")).outcome is Outcome.POLICY_REJECTED
