@@ -16,6 +16,7 @@ from benchmarks.picker_client import (
     messages_of,
     paced_picks,
 )
+from benchmarks.picker_director import director_row
 from benchmarks.row import Bound, Row
 from benchmarks.serving import Serving, serving_command
 
@@ -29,6 +30,7 @@ _QUIET_S = 5.0
 
 def run(options: Options) -> Iterator[Row]:
     """Yield the rows."""
+    yield director_row(options)
     with serving_command("benchmarks.picker_server", "60000") as server:
         yield asyncio.run(_throughput(server, 100 if options.quick else 400))
         yield from asyncio.run(_picks(server, 600 if options.quick else 3_000))

@@ -1,6 +1,7 @@
 """The picker's protobuf messages to values and back."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import grpc
@@ -118,7 +119,7 @@ def abort_report(request: pb.AbortRequest) -> AbortReport:
     )
 
 
-def passed_headers(context: Context) -> dict[str, str]:
+def passed_headers(context: Context) -> Mapping[str, str]:
     """Return the headers of the request that its caller passes on as metadata of the Pick.
 
     Names come in lower case, values of a name that is given twice with a comma between them; gRPC
@@ -128,7 +129,7 @@ def passed_headers(context: Context) -> dict[str, str]:
     for name, value in context.invocation_metadata() or ():
         if isinstance(value, str) and name not in _OWN_METADATA and not name.startswith("grpc-"):
             headers[name] = f"{headers[name]},{value}" if name in headers else value
-    return headers
+    return MappingProxyType(headers)
 
 
 def _metadata(context: Context, key: str) -> list[str]:

@@ -54,8 +54,8 @@ class Attributes:
         return value if isinstance(value, key.kind) else None
 
     def joined(self, values: dict[str, object]) -> "Attributes":
-        """Return these values and *values*, which belong to the result from now on."""
-        return Attributes({**self._values, **values} if self._values else values)
+        """Return a copy with *values* besides; whoever gave them may change them without effect."""
+        return Attributes({**self._values, **values})
 
 
 class WritableAttributes(Attributes):

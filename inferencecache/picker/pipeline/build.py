@@ -32,7 +32,7 @@ from inferencecache.picker.pipeline.hooks import (
 )
 from inferencecache.picker.pipeline.parameters import read_parameters
 from inferencecache.picker.pipeline.pipeline import Pipeline
-from inferencecache.picker.pipeline.plugin import Instance, Named, hooks_of
+from inferencecache.picker.pipeline.plugin import Instance, Named, check_hooks, hooks_of
 from inferencecache.picker.pipeline.producer_plan import check_keys, missing_keys, plan_producers
 from inferencecache.picker.pipeline.profile import Profile
 from inferencecache.picker.pipeline.registry import (
@@ -75,13 +75,16 @@ def build_pipeline(config: PipelineConfig, sources: PipelineSources) -> Pipeline
     profiles = _profiles(config.profiles, instances, sources)
     found = list(instances.values())
     check_keys(found)
+    producers = plan_producers(found, sources.settings.producer_timeout_ns)
+    keys = sum(len(step.produces) for step in producers)
+    _check_count(keys, sources.settings.attributes_max, "keys that plugins produce")
     return Pipeline(
         pre_admitters=tuple(
             Named(each.name, each.plugin, each.needs)
             for each in found
             if isinstance(each.plugin, PreAdmitter)
         ),
-        producers=plan_producers(found, sources.settings.producer_timeout_ns),
+        producers=producers,
         admitters=tuple(
             Named(each.name, each.plugin, each.needs)
             for each in found
@@ -150,7 +153,9 @@ def _made(entry: PluginEntry, where: str, sources: PipelineSources) -> Instance:
         raise ConfigError(
             field=f"{where}.type", value=entry.type, allowed="a type whose plugins have a hook"
         )
-    return Instance(name=entry.reference, type=entry.type, plugin=plugin)
+    instance = Instance(name=entry.reference, type=entry.type, plugin=plugin)
+    check_hooks(instance)
+    return instance
 
 
 def _add_missing(instances: dict[str, Instance], sources: PipelineSources) -> None:

@@ -46,7 +46,7 @@ class DirectorParts:
         pipeline: The plugins.
         runner: Runs producers.
         observer: Counts and logs.
-        attributes_max: Most attributes of a request, and of each of its endpoints.
+        attributes_max: Most attributes of a request.
     """
 
     pipeline: Pipeline
@@ -173,11 +173,11 @@ class PipelineRun:
             follower = self._follower(scored.endpoint)
             failed = self._told(SchedulingResult(endpoint=scored.endpoint, ranking=ranking))
             if not failed:
-                if follower is not None:
-                    self.request.let_go_of_body()
+                self.request.let_go_of_body()
                 return Placed(endpoint=scored.endpoint, ranking=ranking, follower=follower)
             if follower is not None:
                 follower.ended(Ending.UNSETTLED, None)
+        self.request.let_go_of_body()
         reason = f"pre_request={','.join(failed)}" if failed else "candidates=none"
         return Refusal(outcome=Outcome.NO_WORKERS, reason=reason)
 
@@ -216,6 +216,7 @@ class PipelineRun:
 
     def _denied(self, plugin: str, hook: Hook, error: Exception) -> Refusal:
         """Return the answer to a request that *plugin* stopped."""
+        self.request.let_go_of_body()
         if isinstance(error, DeniedError):
             why = token_text(error.reason)
         else:

@@ -12,7 +12,7 @@ class DeniedError(InferenceCacheError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = f"{reason}"  # it becomes part of an answer, whatever a plugin gives
 
 
 class NoSignalError(InferenceCacheError):

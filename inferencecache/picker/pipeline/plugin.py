@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any, Generic, TypeVar
 
+from inferencecache.errors import ConfigError
+from inferencecache.picker.pipeline.attributes import AttributeKey
 from inferencecache.picker.pipeline.hooks import (
     Admitter,
     DataProducer,
@@ -67,7 +70,7 @@ class Instance:
     @property
     def consumes(self) -> Keys:
         """Keys it cannot work without."""
-        return _keys(self.plugin, "consumes")
+        return _keys(self, "consumes")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -77,12 +80,12 @@ class Instance:
     @property
     def may_consume(self) -> Keys:
         """Keys it uses where they are there."""
-        return _keys(self.plugin, "may_consume")
+        return _keys(self, "may_consume")
 
     @property
     def produces(self) -> Keys:
         """Keys that it writes."""
-        return _keys(self.plugin, "produces")
+        return _keys(self, "produces")
 
 
 def hooks_of(plugin: object) -> Sequence[type[Any]]:
@@ -90,5 +93,29 @@ def hooks_of(plugin: object) -> Sequence[type[Any]]:
     return [hook for hook in HOOKS if isinstance(plugin, hook)]
 
 
-def _keys(plugin: object, attribute: str) -> Keys:
-    return tuple(getattr(plugin, attribute, ()))
+def check_hooks(instance: Instance) -> None:
+    """See that no hook waits that must not: nobody would notice that it never ran.
+
+    Raises:
+        ConfigError: One does.
+    """
+    for hook in hooks_of(instance.plugin):
+        for name in vars(hook):
+            method = getattr(instance.plugin, name, None)
+            if name != "produce" and not name.startswith("_") and iscoroutinefunction(method):
+                raise ConfigError(
+                    field=f"plugins.{instance.name}",
+                    value=f"async def {name}",
+                    allowed=f"def {name}: only produce may wait",
+                )
+
+
+def _keys(instance: Instance, attribute: str) -> Keys:
+    keys = getattr(instance.plugin, attribute, ())
+    if not isinstance(keys, (tuple, list)) or not all(isinstance(k, AttributeKey) for k in keys):
+        raise ConfigError(
+            field=f"plugins.{instance.name}.{attribute}",
+            value=keys,
+            allowed="AttributeKeys in a tuple",
+        )
+    return tuple(keys)

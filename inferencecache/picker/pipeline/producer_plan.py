@@ -10,6 +10,7 @@ from typing import Any
 
 from inferencecache.errors import ConfigError
 from inferencecache.picker.pipeline.attributes import AttributeKey
+from inferencecache.picker.pipeline.guard import PluginFailure, guarded
 from inferencecache.picker.pipeline.hooks import (
     DataProducer,
     ImmediateProducer,
@@ -130,7 +131,7 @@ def _check_needs(instances: Sequence[Instance], makers: dict[str, Instance]) -> 
 def _step(instance: Instance, made: frozenset[str], default_timeout_ns: int) -> ProducerStep:
     plugin = instance.plugin
     assert isinstance(plugin, DataProducer)  # noqa: S101 - chosen by that
-    timeout_ns = plugin.produce_timeout_ns() if isinstance(plugin, TimeoutAwareProducer) else 0
+    timeout_ns = _own_timeout_ns(instance.name, plugin)
     return ProducerStep(
         index=0,
         name=instance.name,
@@ -141,6 +142,18 @@ def _step(instance: Instance, made: frozenset[str], default_timeout_ns: int) -> 
         needs=frozenset(key.name for key in instance.consumes) & made,
         after=frozenset(),
     )
+
+
+def _own_timeout_ns(name: str, plugin: DataProducer) -> int:
+    """Return the limit that a producer names, 0 if it names none."""
+    if not isinstance(plugin, TimeoutAwareProducer):
+        return 0
+    timeout_ns = guarded(plugin.produce_timeout_ns)
+    if isinstance(timeout_ns, PluginFailure) or not isinstance(timeout_ns, int):
+        raise ConfigError(
+            field=f"plugins.{name}.produce_timeout_ns", value=timeout_ns, allowed="nanoseconds"
+        )
+    return timeout_ns
 
 
 def _circle(waiting: dict[str, set[str]]) -> ConfigError:

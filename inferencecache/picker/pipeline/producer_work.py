@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from inferencecache.clock import Clock
-from inferencecache.picker.pipeline.attributes import Attributes
 from inferencecache.picker.pipeline.endpoint import EndpointView
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
 from inferencecache.picker.pipeline.hooks import ImmediateProducer
@@ -40,7 +39,8 @@ class ProducerWork:
         request: For whom.
         endpoints: Its candidates.
         observer: Told about failures and durations.
-        attributes_max: Most attributes of a request, and of each of its endpoints.
+        attributes_max: Most attributes of the request; those of endpoints are bounded by the
+            keys that there are.
 
     Attributes:
         request: As given.
@@ -128,23 +128,19 @@ class ProducerWork:
             raise UnusableProductError(FailureKind.INVALID, f"returned {type(product).__name__}")
         if not product.about_endpoints.keys() <= set(self.endpoints):
             raise UnusableProductError(FailureKind.INVALID, "spoke of a strange endpoint")
-        self._check(step, self.request.attributes, product.about_request)
-        for endpoint, values in product.about_endpoints.items():
-            self._check(step, endpoint.attributes, values)
-        return product
-
-    def _check(self, step: ProducerStep, known: Attributes, values: dict[str, object]) -> None:
-        """See that *values* may be joined to what is *known*."""
-        for name, value in values.items():
-            key = step.produces.get(name)
-            if key is None:
-                raise UnusableProductError(FailureKind.UNDECLARED, f"wrote {name}")
-            if not isinstance(value, key.kind):
-                what = f"{name} as {type(value).__name__}"
-                raise UnusableProductError(FailureKind.INVALID, what)
-        if len(known) + len(values) > self._attributes_max:
+        produces = step.produces
+        for values in (product.about_request, *product.about_endpoints.values()):
+            for name, value in values.items():
+                key = produces.get(name)
+                if key is None:
+                    raise UnusableProductError(FailureKind.UNDECLARED, f"wrote {name}")
+                if not isinstance(value, key.kind):
+                    what = f"{name} as {type(value).__name__}"
+                    raise UnusableProductError(FailureKind.INVALID, what)
+        if len(self.request.attributes) + len(product.about_request) > self._attributes_max:
             what = f"more than {self._attributes_max} attributes"
             raise UnusableProductError(FailureKind.INVALID, what)
+        return product
 
     def _take(self, product: Produced) -> None:
         self.request.attributes.commit(product.about_request)

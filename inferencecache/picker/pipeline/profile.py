@@ -64,10 +64,10 @@ def run_profile(
         fail: Told what fails.
     """
     for step in profile.filters:
-        if step.needs.isdisjoint(missing):
+        if endpoints and step.needs.isdisjoint(missing):
             endpoints = _filtered(step, request, endpoints, fail)
-        if not endpoints:
-            return Ranking(profile=profile.name, order=())
+    if not endpoints:
+        return Ranking(profile=profile.name, order=())
     totals = [0.0] * len(endpoints)
     parts: list[ScorePart] = []
     for weighted in profile.scorers:

@@ -1,6 +1,7 @@
 """A request as plugins see it."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from inferencecache.picker.bodies import Rope
@@ -17,8 +18,8 @@ _NO_CONTENT: Final = Rope()
 class Request:
     """One request on its way through the pipeline.
 
-    PreAdmitters may set :attr:`fairness_id` and :attr:`headers`, and write :attr:`attributes`.
-    Behind them everything stands still: an attempt to change it raises AttributeError.
+    PreAdmitters may set :attr:`fairness_id` and :attr:`headers`, and write :attr:`attributes`;
+    behind them an attempt to do so raises AttributeError. Nothing else is for plugins to change.
 
     Args:
         key: See below.
@@ -81,13 +82,13 @@ class Request:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What the caller passed on with its Pick, names in lower case."""
+        """What the caller passed on with its Pick, names in lower case; set them as a whole."""
         return self._headers
 
     @headers.setter
     def headers(self, headers: Mapping[str, str]) -> None:
         self._check_open("headers")
-        self._headers = headers
+        self._headers = MappingProxyType(dict(headers))
 
     def let_go_of_body(self) -> None:
         """Forget the bytes of the body, which must not live as long as the decision does."""

@@ -1,9 +1,11 @@
 """Attributes: typed, bounded, readable by all and writable by few."""
 
-import pytest
-from pipeline_rig import SETTINGS, key, question, request
+from collections.abc import Sequence
 
-from inferencecache.picker.pipeline import AttributeKey
+import pytest
+from pipeline_rig import SETTINGS, Making, director, key, pipeline, question, request, workers
+
+from inferencecache.picker.pipeline import AttributeKey, EndpointView, Produced, Request
 from inferencecache.picker.pipeline.attributes import WritableAttributes
 
 COUNT = key("count")
@@ -60,6 +62,16 @@ def test_behind_the_pre_admitters_a_request_stands_still() -> None:
     assert asked.fairness_id == "team"
 
 
+def test_headers_are_set_as_a_whole() -> None:
+    """A change in place would be seen by nobody's rules; a change of what was set has no effect."""
+    asked, headers = request(), {"x": "1"}
+    asked.headers = headers
+    headers["x"] = "2"
+    with pytest.raises(TypeError):
+        asked.headers["y"] = "3"
+    assert asked.headers == {"x": "1"}
+
+
 def test_at_first_a_request_counts_against_its_tenant() -> None:
     """Until a PreAdmitter says otherwise."""
     assert request(question(tenant="acme")).fairness_id == "acme"
@@ -78,3 +90,26 @@ def test_the_length_of_a_prompt_is_given_or_guessed(
 def test_limits_come_from_the_settings() -> None:
     """One number for requests and endpoints."""
     assert SETTINGS.attributes_max == 64
+
+
+async def test_what_a_producer_keeps_it_cannot_change() -> None:
+    """Once the director has taken its product, that is a copy."""
+    kept: list[Produced] = []
+
+    class Keeping(Making):
+        """Keeps what it hands back."""
+
+        async def produce(self, _request: Request, endpoints: Sequence[EndpointView]) -> Produced:
+            """Say 1, and keep it."""
+            produced = Produced()
+            produced.put(COUNT, 1)
+            produced.put_for(endpoints[0], COUNT, 1)
+            kept.append(produced)
+            return produced
+
+    run = director(pipeline(maker=Keeping(COUNT))).open(question())
+    views = workers("a")
+    await run.produce(views)
+    kept[0].put(COUNT, 2)
+    kept[0].put_for(views[0], COUNT, 2)
+    assert run.request.attributes.get(COUNT) == views[0].attributes.get(COUNT) == 1

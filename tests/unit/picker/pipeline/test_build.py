@@ -182,6 +182,36 @@ def test_a_type_without_a_hook_is_no_plugin() -> None:
         pipeline(nothing=object())
 
 
+@pytest.mark.parametrize("hook", ["pre_admit", "admit", "score", "pre_request", "response_body"])
+def test_a_hook_that_waits_is_refused(hook: str) -> None:
+    """Nobody would await it, and an Admitter like that would let everybody in."""
+
+    async def wait(*_: object) -> None:
+        """Wait."""
+
+    plugin = type("Waiting", (), {hook: wait})()
+    with pytest.raises(ConfigError) as caught:
+        pipeline(waiting=plugin)
+    assert caught.value.value == f"async def {hook}"
+    assert caught.value.allowed == f"def {hook}: only produce may wait"
+
+
+@pytest.mark.parametrize("keys", ["a", ["a"], 3, None])
+def test_what_a_plugin_declares_is_looked_at(keys: object) -> None:
+    """A name is no key: its values would have no type."""
+    scorer = Scoring()
+    scorer.consumes = keys
+    with pytest.raises(ConfigError, match=r"plugins.scorer.consumes"):
+        pipeline(scorer=scorer)
+
+
+def test_there_is_an_end_to_keys() -> None:
+    """So that what is attached to an endpoint has one, too."""
+    with pytest.raises(ConfigError, match=r"keys that plugins produce: 65 .* at most 64"):
+        pipeline(first=Making(*(key(f"k{n}") for n in range(65))))
+    assert len(pipeline(first=Making(*(key(f"k{n}") for n in range(64)))).producers) == 1
+
+
 def test_a_factory_that_refuses_says_why() -> None:
     """In its own words if it raises ValueError, by name if it breaks."""
     config = PipelineConfig(plugins=(PluginEntry(type="own", parameters={}),))

@@ -111,6 +111,14 @@ def test_the_first_pre_admitter_that_denies_stops_the_request() -> None:
     assert later.calls == []
 
 
+def test_a_denial_may_have_anything_for_a_reason() -> None:
+    """What is no text becomes one."""
+    run = director(pipeline(door=raising("pre_admit", DeniedError(429)))).open(question())
+    refusal = run.pre_admit()
+    assert refusal is not None
+    assert refusal.reason == "denied_by=door;denial=429"
+
+
 def test_a_pre_admitter_that_breaks_stops_it_as_well() -> None:
     """What it should have changed nobody knows; what it said stays inside."""
     noted = Noted()
@@ -197,6 +205,7 @@ def test_nobody_to_try_is_no_workers() -> None:
     """As after filters that left nobody."""
     run = director(pipeline(s=Scoring())).open(question())
     refusal = run.pre_request(run.rank([]))
+    assert run.degraded == []
     assert refusal == Refusal(outcome=Outcome.NO_WORKERS, reason="candidates=none")
 
 
@@ -239,7 +248,7 @@ async def test_what_a_producer_may_not_say_is_dropped_and_a_failure(
 ) -> None:
     """All of it, or a dependant would work with a part."""
     views = workers("a")
-    keys = [key(f"k{number}") for number in range(65)]
+    keys = [key(f"k{number}") for number in range(63)]
     maker = Making(A, *(keys if product == "too_many" else ()))
 
     async def produce(*_: object) -> object:
@@ -260,10 +269,11 @@ async def test_what_a_producer_may_not_say_is_dropped_and_a_failure(
     maker.produce = produce
     noted = Noted()
     run = director(pipeline(maker=maker), noted).open(question())
+    run.request.attributes.put(key("from a PreAdmitter"), 1)
     await run.produce(views)
     assert run.degraded == [f"maker:{kind}"]
     assert noted.failures == [("maker", Hook.PRODUCE, kind)]
-    assert len(run.request.attributes) == 0
+    assert list(run.request.attributes) == ["from a PreAdmitter"]
     assert len(views[0].attributes) == 0
 
 

@@ -1,5 +1,7 @@
 """The order of producers, and what cannot be put in order."""
 
+from collections.abc import Callable
+
 import pytest
 from pipeline_rig import Making, Scoring, key, pipeline
 
@@ -76,6 +78,15 @@ def test_a_needed_key_has_a_producer() -> None:
 def test_an_optional_key_may_have_none() -> None:
     """The plugin works without it."""
     assert order(pipeline(one=Making(B, uses=(A,)))) == ["one"]
+
+
+@pytest.mark.parametrize("own", [lambda: "1s", lambda: 1 / 0])
+def test_a_limit_that_is_none_is_named(own: Callable[[], object]) -> None:
+    """At start, not at the first Pick."""
+    aware = Making(A)
+    aware.produce_timeout_ns = own
+    with pytest.raises(ConfigError, match=r"plugins.aware.produce_timeout_ns"):
+        pipeline(aware=aware)
 
 
 @pytest.mark.parametrize(("own_ns", "expected_ms"), [(50 * NS_PER_MS, 50), (0, 400), (-1, 400)])
