@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from engine_payloads import T16, batch, map_remove, map_store
 from engine_sockets import engine_sockets
 from followed import (
@@ -15,6 +16,7 @@ from followed import (
     server_at,
     source,
 )
+from noting_server import NotingServer
 
 from inferencecache.app.producer import Producer, running_producer
 from inferencecache.app.server import running_server
@@ -157,6 +159,26 @@ async def test_an_eviction_of_a_delivered_key_arrives() -> None:
 
         assert found.matched(P2) == 0
         assert found.producer.stats.servers[0].evicted_keys == 2
+
+
+@pytest.mark.parametrize("ts", [0.0, -1.0, 8_123.0, 4e9, float("nan")])
+async def test_the_engine_s_clock_never_reaches_a_server(ts: float) -> None:
+    """No time, one of the boot clock, one of next century: the server's own time counts."""
+    server = NotingServer()
+    await server.start()
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        chosen = producer_settings(source(engine), servers=server.target)
+        async with running_producer(chosen, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.subscribed.wait()
+            await engine.publish(batch(map_store([1], P1), ts=ts))
+            await producer.until(lambda: producer.stats.servers[0].delivered_keys == 1)
+            await engine.publish(batch(map_remove([1]), ts=ts))
+            await producer.until(lambda: producer.stats.servers[0].evicted_keys == 1)
+    await server.kill()
+
+    assert [kind for kind, _ in server.notes] == ["clear", "store", "evict"]
+    assert server.stamps_us == {0}
 
 
 async def test_a_long_prompt_goes_out_as_chains_with_cumulative_counts() -> None:

@@ -13,6 +13,7 @@ class NotingServer(ScriptedServer):
 
     Attributes:
         notes: What happened, as kind and key.
+        stamps_us: Every timestamp that came with an update or an event.
         evicting: Set once an eviction has come.
         may_evict: While it is not set, evictions are not answered.
     """
@@ -20,6 +21,7 @@ class NotingServer(ScriptedServer):
     def __init__(self) -> None:
         super().__init__()
         self.notes: list[tuple[str, bytes]] = []
+        self.stamps_us: set[int] = set()
         self.evicting = asyncio.Event()
         self.may_evict = asyncio.Event()
         self.may_evict.set()
@@ -30,6 +32,7 @@ class NotingServer(ScriptedServer):
     ) -> pb.Ack:
         """Note every stored key."""
         async for update in updates:
+            self.stamps_us.add(update.timestamp_us)
             self.notes += [("store", key) for p in update.prefixes for key in p.block_hashes]
         return self.ack
 
@@ -37,6 +40,7 @@ class NotingServer(ScriptedServer):
         """Note an eviction when it is answered."""
         if self.event_status is not None:
             await context.abort(self.event_status, "scripted")
+        self.stamps_us.add(event.timestamp_us)
         if event.type == pb.CacheEvent.ALL_CLEARED:
             self.notes.append(("clear", b""))
             return self.ack
