@@ -91,18 +91,19 @@ class _Request:
     in width is packed again whenever the width changes.
     """
 
-    __slots__ = ("_packed", "_ready", "_stride", "hashes", "partition")
+    __slots__ = ("_packed", "_start", "_stop", "_stride", "hashes", "partition")
 
     def __init__(self, partition: Partition, hashes: Sequence[bytes]) -> None:
         self.partition = partition
         self.hashes = hashes
+        self._start = 0
         if type(hashes) is PackedHashes:
             self._packed = hashes.packed
-            self._ready = len(hashes)
+            self._stop = len(hashes)
             self._stride = hashes.stride
         else:
             self._packed = b""
-            self._ready = 0
+            self._stop = 0
             self._stride = 0
 
     def extent(self, run: Run, at: int) -> int:
@@ -110,21 +111,19 @@ class _Request:
         if run.length == 1:
             return 1
         stride = run.stride
-        if stride != self._stride:
-            self._packed, self._ready, self._stride = b"", 0, stride
-        if at + run.length > self._ready < len(self.hashes):
-            self._pack_to(at + run.length)
-        packed = self._packed
-        if packed.startswith(run.packed, at * stride):
+        if stride != self._stride or at + run.length > self._stop < len(self.hashes):
+            self._pack(at, stride)
+        packed, offset = self._packed, (at - self._start) * stride
+        if packed.startswith(run.packed, offset):
             return run.length
         start = run.position(self.hashes[at])
-        return common_blocks(packed, at * stride, run.packed, start * stride, stride)
+        return common_blocks(packed, offset, run.packed, start * stride, stride)
 
-    def _pack_to(self, need: int) -> None:
-        ready = self._ready
-        stop = min(max(need, ready + RUN_BLOCKS_MAX), len(self.hashes))
-        self._packed += pack(self.hashes, self._stride - OVERHEAD, ready, stop)
-        self._ready = stop
+    def _pack(self, start: int, stride: int) -> None:
+        """Pack the blocks from *start* on, as many as a run may have; those before are done with."""
+        self._start, self._stride = start, stride
+        self._stop = min(start + RUN_BLOCKS_MAX, len(self.hashes))
+        self._packed = pack(self.hashes, stride - OVERHEAD, start, self._stop)
 
 
 class _Walk:

@@ -57,12 +57,14 @@ def pack(hashes: Sequence[bytes], width: int, start: int = 0, stop: int | None =
     if blocks <= _PIECE_BLOCKS:
         piece = hashes if blocks == len(hashes) else hashes[start:stop]
         return _packer(width, blocks)(*piece)
-    return b"".join(
-        [
-            pack(hashes, width, at, min(at + _PIECE_BLOCKS, stop))
-            for at in range(start, stop, _PIECE_BLOCKS)
-        ]
-    )
+    whole = stop - blocks % _PIECE_BLOCKS
+    packer = _packer(width, _PIECE_BLOCKS)
+    pieces = [
+        packer(*hashes[at : at + _PIECE_BLOCKS]) for at in range(start, whole, _PIECE_BLOCKS)
+    ]
+    if whole < stop:
+        pieces.append(_packer(width, stop - whole)(*hashes[whole:stop]))
+    return b"".join(pieces)
 
 
 def is_uniform(packed: bytes, width: int) -> bool:
