@@ -55,6 +55,12 @@ UNKNOWN_REPORTS: Final = MetricSpec(
     labels=("method",),
     help="Reports about decisions that are unknown, over, or were reported about before.",
 )
+BAD_REPORTS: Final = MetricSpec(
+    name="inferencecache_picker_reports_bad_total",
+    kind=MetricKind.COUNTER,
+    labels=("flaw",),
+    help="Final reports of which a part could not be used, by which.",
+)
 EXPIRED: Final = MetricSpec(
     name="inferencecache_picker_expired_total",
     kind=MetricKind.COUNTER,
@@ -95,6 +101,7 @@ PICKER_CATALOG: Final = (
     PICK_LATENCY,
     ABORTS,
     UNKNOWN_REPORTS,
+    BAD_REPORTS,
     EXPIRED,
     SUPPRESSED,
     SUPPRESSIONS,

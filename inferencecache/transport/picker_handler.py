@@ -8,6 +8,7 @@ import grpc
 
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.bodies import Chunk
+from inferencecache.picker.decisions import usable
 from inferencecache.service.access import Access
 from inferencecache.settings.picker import PickerSettings
 from inferencecache.transport.boundary import Boundary
@@ -95,8 +96,11 @@ class PickerHandler:
         self, request: pb.ReportFinalTokenRequest, _context: Context
     ) -> pb.ReportFinalTokenResponse:
         """Learn that the answer is complete."""
-        is_known = self._plane.final_token(request.response_id, final_token_report(request))
+        report, flaws = usable(final_token_report(request))
+        is_known = self._plane.final_token(request.response_id, report)
         self._metrics.reported("ReportFinalToken", is_known=is_known)
+        if is_known:
+            self._metrics.flawed(flaws)
         return pb.ReportFinalTokenResponse(acknowledged=is_known)
 
     async def abort(self, request: pb.AbortRequest, _context: Context) -> pb.AbortResponse:

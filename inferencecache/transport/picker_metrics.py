@@ -1,5 +1,6 @@
 """What the picker counts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inferencecache.clock import NS_PER_S, Clock
@@ -7,6 +8,7 @@ from inferencecache.errors import InvalidRequestError
 from inferencecache.picker.bodies import BodyState
 from inferencecache.picker.choice import Outcome, QosClass
 from inferencecache.picker.choosing import FleetChooser, Limits, Suppression
+from inferencecache.picker.decisions import ReportFlaw
 from inferencecache.picker.faults import BudgetError, DrainingError, IdleUploadError, LengthError
 from inferencecache.service.pick import PickPlane
 from inferencecache.settings.metrics import MetricsSettings
@@ -64,6 +66,7 @@ class PickerMetrics:
         self._latency = Durations(catalog.PICK_LATENCY.buckets_seconds)
         self._aborts = Counts()
         self._unknown = Counts()
+        self._flaws = Counts()
 
     def push_ended(self, result: str) -> None:
         """Count an upload that ended; *result* is ``ok`` or see :func:`push_result`."""
@@ -83,6 +86,11 @@ class PickerMetrics:
         if not is_known:
             self._unknown.add((method,))
 
+    def flawed(self, flaws: Iterable[ReportFlaw]) -> None:
+        """Count what of a report could not be used."""
+        for flaw in flaws:
+            self._flaws.add((flaw.value,))
+
     def families(self) -> list[Family]:
         """Return a copy of all numbers."""
         bodies, decisions = self._plane.bodies, self._plane.decisions
@@ -99,6 +107,7 @@ class PickerMetrics:
             Family(catalog.PICK_LATENCY, spreads={(): self._latency.spread()}),
             Family(catalog.ABORTS, self._aborts.rows()),
             Family(catalog.UNKNOWN_REPORTS, self._unknown.rows()),
+            Family(catalog.BAD_REPORTS, self._flaws.rows()),
             Family(catalog.EXPIRED, self._expired()),
             Family(catalog.SUPPRESSED, self._suppressed()),
             Family(catalog.SUPPRESSIONS, self._parts.suppressions.rows()),

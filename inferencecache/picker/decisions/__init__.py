@@ -4,7 +4,13 @@ from inferencecache.picker.decisions.decision import Decision, DecisionFacts, En
 from inferencecache.picker.decisions.following import DecisionFollower
 from inferencecache.picker.decisions.in_flight import InFlight
 from inferencecache.picker.decisions.records import DecisionRecord, DecisionRecords
-from inferencecache.picker.decisions.reports import AbortReport, FinalTokenReport, FirstTokenReport
+from inferencecache.picker.decisions.reports import (
+    AbortReport,
+    FinalTokenReport,
+    FirstTokenReport,
+    ReportFlaw,
+    usable,
+)
 from inferencecache.picker.decisions.table import DecisionTable
 
 __all__ = [
@@ -19,4 +25,6 @@ __all__ = [
     "FinalTokenReport",
     "FirstTokenReport",
     "InFlight",
+    "ReportFlaw",
+    "usable",
 ]

@@ -1,6 +1,22 @@
 """What callers report about a decision."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+ITL_BUCKETS: Final = {1: 15}
+"""How many buckets each known layout has."""
+
+
+class ReportFlaw(StrEnum):
+    """What of a report cannot be used; the rest of it counts all the same."""
+
+    CACHED_TOKENS = "cached_tokens"
+    """More tokens were in a cache than the prompt has; it counts as all of them."""
+    ITL_LENGTH = "itl_length"
+    """The gaps between tokens have not as many buckets as their layout."""
+    ITL_LAYOUT = "itl_layout"
+    """Nobody knows the layout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +51,24 @@ class FinalTokenReport:
     cached_tokens: int | None
     itl_bucket_counts: tuple[int, ...]
     itl_bucket_layout: int
+
+
+def usable(report: FinalTokenReport) -> tuple[FinalTokenReport, tuple[ReportFlaw, ...]]:
+    """Return what of *report* can be used, and what is wrong with the rest.
+
+    No bucket at all is no flaw: an answer of one piece has no gaps.
+    """
+    flaws: list[ReportFlaw] = []
+    if report.cached_tokens is not None and report.cached_tokens > report.prompt_tokens:
+        flaws.append(ReportFlaw.CACHED_TOKENS)
+        report = replace(report, cached_tokens=report.prompt_tokens)
+    if report.itl_bucket_counts:
+        buckets = ITL_BUCKETS.get(report.itl_bucket_layout)
+        if buckets != len(report.itl_bucket_counts):
+            is_known = buckets is not None
+            flaws.append(ReportFlaw.ITL_LENGTH if is_known else ReportFlaw.ITL_LAYOUT)
+            report = replace(report, itl_bucket_counts=(), itl_bucket_layout=0)
+    return report, tuple(flaws)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,14 @@
 """Reports and Abort: what counts, once, and never as an error (lists D, E)."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from served_picker import MIB, PROMPT, SMALL, ServedPicker, serve_picker, until
 
 from inferencecache.clock import ManualClock
 from inferencecache.kinference.v1 import picker_pb2 as pb
+from inferencecache.picker.decisions import FinalTokenReport, usable
 
 
 def in_flight(served: ServedPicker) -> int:
@@ -64,24 +66,53 @@ async def test_any_time_is_accepted(served: ServedPicker, ttft_ms: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "flaw"),
     [
-        {},
-        {"cached_tokens": 0},
-        {"cached_tokens": 9, "prompt_tokens": 3},
-        {"itl_bucket_counts": [1] * 15, "itl_bucket_layout": 1},
-        {"itl_bucket_counts": [1], "itl_bucket_layout": 1},
-        {"itl_bucket_counts": [1] * 15, "itl_bucket_layout": 99},
-        {"model": "another one"},
+        ({}, ""),
+        ({"cached_tokens": 0}, ""),
+        ({"cached_tokens": 3, "prompt_tokens": 3}, ""),
+        ({"cached_tokens": 9, "prompt_tokens": 3}, "cached_tokens"),
+        ({"itl_bucket_layout": 99}, ""),
+        ({"itl_bucket_counts": [1] * 15, "itl_bucket_layout": 1}, ""),
+        ({"itl_bucket_counts": [1], "itl_bucket_layout": 1}, "itl_length"),
+        ({"itl_bucket_counts": [1] * 15, "itl_bucket_layout": 99}, "itl_layout"),
+        ({"model": "another one"}, ""),
     ],
     ids=str,
 )
 async def test_odd_reports_are_acknowledged(
-    served: ServedPicker, fields: dict[str, object]
+    served: ServedPicker, fields: dict[str, object], flaw: str
 ) -> None:
-    """D68 to D70: a report that cannot be used in part is a report all the same."""
+    """D68 to D70: what cannot be used is counted and left out; the rest is a report."""
     picked = await served.push_and_pick()
     assert await served.final(picked.response_id, **fields)
+    assert not await served.final(picked.response_id, **fields)
+    (found,) = [
+        family.numbers
+        for family in served.picker.metrics.families()
+        if family.spec.name == "inferencecache_picker_reports_bad_total"
+    ]
+    assert found == ({(flaw,): 1} if flaw else {})
+
+
+def test_only_the_usable_part_is_passed_on() -> None:
+    """D68, D69: absent stays absent, 0 is a miss, too much is everything; odd gaps are no gaps."""
+    plain = FinalTokenReport(
+        model="m",
+        prompt_tokens=3,
+        completion_tokens=1,
+        cached_tokens=None,
+        itl_bucket_counts=(1,) * 15,
+        itl_bucket_layout=1,
+    )
+    assert usable(plain) == (plain, ())
+    for given, used in ((0, 0), (3, 3), (9, 3)):
+        assert usable(replace(plain, cached_tokens=given))[0].cached_tokens == used
+    for odd in (
+        replace(plain, itl_bucket_counts=(1,) * 14),
+        replace(plain, itl_bucket_layout=2),
+    ):
+        assert usable(odd)[0].itl_bucket_counts == ()
 
 
 async def test_an_abort_releases_once(served: ServedPicker) -> None:
