@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from both_loops import on_both_loops
 from certificates import Authority
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
@@ -86,6 +87,7 @@ async def ending(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
+@on_both_loops
 @pytest.mark.parametrize("sent", [b"", b"G", GET[:-2]], ids=["nothing", "a byte", "half a head"])
 async def test_a_head_that_does_not_come_ends_the_connection(sent: bytes) -> None:
     """Long before the idle timeout."""
@@ -96,6 +98,7 @@ async def test_a_head_that_does_not_come_ends_the_connection(sent: bytes) -> Non
         writer.close()
 
 
+@on_both_loops
 async def test_dripping_bytes_does_not_prolong_it() -> None:
     """The limit counts from the start, not from the last byte."""
     async with serving(header_timeout_ns=STRICT_NS) as served:
@@ -109,6 +112,7 @@ async def test_dripping_bytes_does_not_prolong_it() -> None:
         writer.close()
 
 
+@on_both_loops
 async def test_half_a_second_head_ends_the_connection_too() -> None:
     """On a connection that is kept, the limit counts from the head's first byte."""
     async with serving(header_timeout_ns=STRICT_NS) as served:
@@ -120,6 +124,7 @@ async def test_half_a_second_head_ends_the_connection_too() -> None:
         writer.close()
 
 
+@on_both_loops
 async def test_an_idle_connection_outlives_the_header_timeout() -> None:
     """Between two requests the idle timeout counts."""
     async with serving(header_timeout_ns=STRICT_NS) as served:
@@ -133,6 +138,7 @@ async def test_an_idle_connection_outlives_the_header_timeout() -> None:
         writer.close()
 
 
+@on_both_loops
 async def test_a_slow_body_is_none_of_its_business() -> None:
     """Once the head is there, pages set their own limits; what follows the body is served."""
     async with serving(header_timeout_ns=STRICT_NS) as served:
@@ -146,6 +152,7 @@ async def test_a_slow_body_is_none_of_its_business() -> None:
         writer.close()
 
 
+@on_both_loops
 async def test_pipelined_requests_are_answered_in_order() -> None:
     """What arrives at once is taken apart as ever."""
     async with serving() as served:
@@ -156,6 +163,7 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
         writer.close()
 
 
+@on_both_loops
 async def test_connections_beyond_the_limit_are_closed_at_once() -> None:
     """And one that ends makes room for another."""
     async with serving(connections_max=2) as served:
@@ -177,6 +185,7 @@ async def test_connections_beyond_the_limit_are_closed_at_once() -> None:
         kept[1][1].close()
 
 
+@on_both_loops
 @pytest.mark.parametrize(
     "garbage",
     [
@@ -206,6 +215,7 @@ async def test_garbage_is_told_so_closed_and_not_logged(
     assert not caplog.records
 
 
+@on_both_loops
 @pytest.mark.parametrize("with_tls", [False, True])
 async def test_an_answer_that_is_not_taken_is_given_up(tmp_path: Path, *, with_tls: bool) -> None:
     """Whoever asks for much and reads nothing does not hold it for ever."""
@@ -226,6 +236,7 @@ async def test_an_answer_that_is_not_taken_is_given_up(tmp_path: Path, *, with_t
             await end
 
 
+@on_both_loops
 async def test_a_handshake_is_a_connection(tmp_path: Path) -> None:
     """One that only begins holds a place."""
     tls = server_context(tmp_path, Authority())
@@ -239,6 +250,7 @@ async def test_a_handshake_is_a_connection(tmp_path: Path) -> None:
             each.close()
 
 
+@on_both_loops
 async def test_only_who_showed_a_certificate_is_sent_away(tmp_path: Path) -> None:
     """The others stay connected."""
     authority = Authority()
@@ -260,6 +272,7 @@ async def test_only_who_showed_a_certificate_is_sent_away(tmp_path: Path) -> Non
         other.close()
 
 
+@on_both_loops
 async def test_connections_are_accepted_again_when_files_are_short() -> None:
     """Whoever waits in the queue meanwhile is served afterwards."""
     async with serving() as served:
@@ -284,6 +297,7 @@ async def test_connections_are_accepted_again_when_files_are_short() -> None:
         writer.close()
 
 
+@on_both_loops
 @pytest.mark.parametrize("shakes_hands", [True, False])
 async def test_silence_over_tls_ends_too(tmp_path: Path, *, shakes_hands: bool) -> None:
     """Before the handshake and after it."""
@@ -295,6 +309,7 @@ async def test_silence_over_tls_ends_too(tmp_path: Path, *, shakes_hands: bool) 
         writer.close()
 
 
+@on_both_loops
 async def test_stopping_closes_what_is_open() -> None:
     """Idle connections do not keep a server from stopping."""
     async with serving() as served:
