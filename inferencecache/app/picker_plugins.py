@@ -22,12 +22,17 @@ from inferencecache.picker.pipeline.build import PipelineSources, build_pipeline
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
 from inferencecache.picker.pipeline.registry import PluginRegistry, PluginServices, PluginType
 from inferencecache.picker.plugins import BUILTIN_TYPES
-from inferencecache.resources.endpoint_picker_config import read_endpoint_picker_config
+from inferencecache.resources.endpoint_picker_config import (
+    EndpointPickerConfig,
+    find_endpoint_picker_config,
+    read_endpoint_picker_config,
+)
 from inferencecache.service.picker_plugins import pipeline_config
 from inferencecache.settings.picker_plugins import PickerPluginSettings
 from inferencecache.settings.resources import ResourceSettings
 from inferencecache.transport.picker_plugin_watch import PluginWatch
 from inferencecache.transport.picker_producers import ProducerTasks
+from inferencecache.transport.resource_files import DirectoryError, ResourceFiles
 from inferencecache.transport.structured_log import EventLog
 
 ENTRY_POINT_GROUP: Final = "inferencecache.picker_plugins"
@@ -59,7 +64,7 @@ class PickerPluginParts:
 
     Attributes:
         settings: Which file names them, and limits.
-        resources: Limits of files.
+        resources: Where it may stand otherwise, and limits of files.
         clock: The time.
         log: Told of what has no effect, and of failures.
         log_interval_ns: Shortest time between two lines about the same failure.
@@ -108,18 +113,31 @@ def installed_registry() -> PluginRegistry:
 
 
 def _pipeline(parts: PickerPluginParts) -> Pipeline:
-    file = parts.settings.config_file
-    if not file:
+    config = _config(parts)
+    if config is None:
         return EMPTY_PIPELINE
-    config = read_endpoint_picker_config(_content(file), file, parts.resources)
     for section in config.unsupported:
-        parts.log.warning("picker_config_section_without_effect", file=file, section=section)
+        parts.log.warning("picker_config_section_without_effect", section=section)
     sources = PipelineSources(
         registry=installed_registry(),
         services=PluginServices(clock=parts.clock, draw=Random().random),  # noqa: S311 - breaks ties, keeps no secret
         settings=parts.settings,
     )
     return build_pipeline(pipeline_config(config), sources)
+
+
+def _config(parts: PickerPluginParts) -> EndpointPickerConfig | None:
+    """Return the configuration of the file of its own or, without one, of the resource files."""
+    file = parts.settings.config_file
+    if file:
+        return read_endpoint_picker_config(_content(file), file, parts.resources)
+    if not parts.resources.directory:
+        return None
+    try:
+        files = ResourceFiles(parts.resources, parts.clock).read()
+    except DirectoryError:  # whoever loads the objects in it says so
+        return None
+    return find_endpoint_picker_config(files, parts.resources)
 
 
 def _content(file: str) -> bytes:

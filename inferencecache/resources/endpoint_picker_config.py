@@ -1,10 +1,11 @@
 """EndpointPickerConfig: the plugins and profiles of the picker, as llm-d writes them.
 
-A file of its own rather than an object among others: it has no metadata and no spec, there is one
-per server, and it counts from the start of the server on.
+It is no object like others: it has no metadata and no spec, there is one per server, and it counts
+from the start of the server on. It stands in a file of its own, or among the resource files, whose
+loader passes it over.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -14,6 +15,7 @@ from inferencecache.errors import ConfigError
 from inferencecache.resources.documents import Document, UnreadableFileError, parse_documents
 from inferencecache.resources.explain import flaws_of
 from inferencecache.resources.flaw import Flaw, shown
+from inferencecache.resources.model import SourceFile
 from inferencecache.resources.models import ResourceModel
 from inferencecache.resources.schema import schema_of
 from inferencecache.settings.resources import ResourceSettings
@@ -104,6 +106,45 @@ def read_endpoint_picker_config(
         flaw = Flaw(field="", value=f"{len(documents)} documents", allowed=f"one {KIND}")
         raise _refused(flaw, file)
     return _read(documents[0], file)
+
+
+def find_endpoint_picker_config(
+    files: Iterable[SourceFile], settings: ResourceSettings
+) -> EndpointPickerConfig | None:
+    """Return the configuration that stands among resource files, None if there is none.
+
+    Args:
+        files: All of them; whatever else is wrong with them is told by their loader.
+        settings: What is too much.
+
+    Raises:
+        ConfigError: There are several, or something is wrong with it.
+    """
+    found: list[tuple[Document, str]] = []
+    for source in files:
+        if not source.problem and KIND.encode() in source.content:
+            found += [(document, source.name) for document in _documents(source, settings)]
+    if len(found) > 1:
+        names = ", ".join(f"{name}#{document.number}" for document, name in found)
+        raise ConfigError(field=KIND, value=names, allowed="one in all files")
+    return _read(*found[0]) if found else None
+
+
+def is_endpoint_picker_config(value: object) -> bool:
+    """Return whether a document is one, whatever else it says."""
+    return isinstance(value, dict) and value.get("kind") == KIND
+
+
+def _documents(source: SourceFile, settings: ResourceSettings) -> list[Document]:
+    """Return the documents of *source* that are one; none of a file that is no YAML."""
+    try:
+        return [
+            found
+            for found in parse_documents(source.content, settings)
+            if found is not None and is_endpoint_picker_config(found.value)
+        ]
+    except UnreadableFileError:
+        return []
 
 
 def _read(document: Document, file: str) -> EndpointPickerConfig:

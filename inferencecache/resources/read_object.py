@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from inferencecache.resources.documents import Document
+from inferencecache.resources.endpoint_picker_config import is_endpoint_picker_config
 from inferencecache.resources.endpoints_file import endpoints_document, is_endpoints_file
 from inferencecache.resources.explain import flaws_of
 from inferencecache.resources.flaw import Flaw, joined, shown
@@ -45,6 +46,8 @@ class Reading:
 def read_document(document: Document, file: str, kinds: KindRegistry) -> Iterator[Reading]:
     """Yield what *document* says: one reading, or one for each item of a list.
 
+    An EndpointPickerConfig is no object, and says nothing here.
+
     Args:
         document: Not empty.
         file: Where it stands.
@@ -57,6 +60,8 @@ def read_document(document: Document, file: str, kinds: KindRegistry) -> Iterato
         return
     if not isinstance(value, dict):
         yield _unknown(place, "", [_flaw("", value, "an object with apiVersion and kind")])
+        return
+    if is_endpoint_picker_config(value):
         return
     items = _items_of(value, kinds)
     if items is None:

@@ -14,7 +14,7 @@ class PickerPluginSettings:
         "",
         flag="picker-config",
         kind=KnobKind.TEXT,
-        help="EndpointPickerConfig file with the picker's plugins and profiles; read at start.",
+        help="EndpointPickerConfig file with the picker's plugins; else it may be a resource file.",
     )
     plugins_max: int = knob(
         64,

@@ -92,6 +92,56 @@ def test_a_file_names_plugins_and_profiles(tmp_path: Path) -> None:
     ]
 
 
+def in_directory(directory: Path, **texts: str) -> PickerPlugins:
+    """Load the plugins that a directory of resource files names."""
+    for name, text in texts.items():
+        (directory / f"{name}.yaml").write_text(text)
+    return PickerPlugins(
+        PickerPluginParts(
+            settings=PickerPluginSettings(),
+            resources=ResourceSettings(directory=str(directory)),
+            clock=ManualClock(),
+            log=Recorder(),
+            log_interval_ns=0,
+        )
+    )
+
+
+def test_it_may_stand_among_resource_files(tmp_path: Path) -> None:
+    """In any of their documents; files that are no YAML are told of elsewhere."""
+    objects = (
+        "apiVersion: inferencecache.io/v1alpha1\nkind: CachePolicy\nmetadata: {name: a}\n---\n"
+    )
+    text = f"{objects}{HEAD}plugins: [{{type: queue-scorer}}]"
+    plugins = in_directory(tmp_path, a=text, b="[EndpointPickerConfig", c="kind: X")
+    assert plugins.director.profile_names == ("default",)
+
+
+def test_a_file_of_its_own_comes_before_resource_files(tmp_path: Path) -> None:
+    """Which then need not hold one that counts."""
+    (tmp_path / "b.yaml").write_text(f"{HEAD}plugins: [{{type: nonsense}}]")
+    assert load(tmp_path, f"{HEAD}plugins: []").director.profile_names == ()
+
+
+def test_there_is_one(tmp_path: Path) -> None:
+    """Which of two would count nobody can know."""
+    with pytest.raises(ConfigError, match=r"a.yaml#1, a.yaml#2, b.yaml#1.*one in all files"):
+        in_directory(tmp_path, a=f"{HEAD}---\n{HEAD}", b=HEAD)
+
+
+def test_a_mistake_among_resource_files_ends_the_start(tmp_path: Path) -> None:
+    """Here nothing was good before."""
+    with pytest.raises(ConfigError, match="queue-scorer, which is nearest"):
+        in_directory(tmp_path, a=f"{HEAD}plugins: [{{type: queue-scor}}]")
+    with pytest.raises(ConfigError, match="apiVersion: 'v2'"):
+        in_directory(tmp_path, a="apiVersion: v2\nkind: EndpointPickerConfig")
+
+
+def test_a_directory_that_is_not_there_names_none(tmp_path: Path) -> None:
+    """Whoever loads the objects in it waits for it."""
+    assert in_directory(tmp_path / "later").director.profile_names == ()
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """With what the system says."""
     parts = PickerPluginParts(

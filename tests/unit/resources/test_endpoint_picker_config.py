@@ -1,8 +1,10 @@
 """EndpointPickerConfig: strict, and clear about what is wrong."""
 
 import pytest
+from resource_texts import tenant
 
 from inferencecache.errors import ConfigError
+from inferencecache.resources import LoadState, ResourceLoader, SourceFile, product_kinds
 from inferencecache.resources.endpoint_picker_config import (
     EndpointPickerConfig,
     read_endpoint_picker_config,
@@ -120,3 +122,13 @@ def test_deep_parameters_end_in_an_error_at_the_limit() -> None:
     deep = "[" * 200 + "]" * 200
     with pytest.raises(ConfigError, match="levels"):
         read(f"{HEAD}plugins: [{{type: a, parameters: {{x: {deep}}}}}]")
+
+
+def test_the_loader_of_objects_passes_it_over() -> None:
+    """It is no object, and no mistake; what stands beside it counts."""
+    text = f"{HEAD}plugins: []\n---\n{tenant()}"
+    state = ResourceLoader(product_kinds(), ResourceSettings()).load(
+        [SourceFile(name="a.yaml", content=text.encode())], LoadState()
+    )
+    assert state.errors == ()
+    assert [found.kind for found in state.objects] == ["CacheTenant"]
