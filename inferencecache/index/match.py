@@ -120,7 +120,7 @@ class _Request:
         return common_blocks(packed, offset, run.packed, start * stride, stride)
 
     def _pack(self, start: int, stride: int) -> None:
-        """Pack the blocks from *start* on, as many as a run may have; those before are done with."""
+        """Pack the blocks from *start* on, as many as a run may have; those before are over."""
         self._start, self._stride = start, stride
         self._stop = min(start + RUN_BLOCKS_MAX, len(self.hashes))
         self._packed = pack(self.hashes, stride - OVERHEAD, start, self._stop)

@@ -59,9 +59,7 @@ def pack(hashes: Sequence[bytes], width: int, start: int = 0, stop: int | None =
         return _packer(width, blocks)(*piece)
     whole = stop - blocks % _PIECE_BLOCKS
     packer = _packer(width, _PIECE_BLOCKS)
-    pieces = [
-        packer(*hashes[at : at + _PIECE_BLOCKS]) for at in range(start, whole, _PIECE_BLOCKS)
-    ]
+    pieces = [packer(*hashes[at : at + _PIECE_BLOCKS]) for at in range(start, whole, _PIECE_BLOCKS)]
     if whole < stop:
         pieces.append(_packer(width, stop - whole)(*hashes[whole:stop]))
     return b"".join(pieces)
