@@ -14,6 +14,10 @@ _BIND_HELP: Final = (
     'endpoint with "*" such as "tcp://*:5557", not at a host or (vLLM, SGLang before 0.5.13) '
     "0.0.0.0; or rank and port do not fit"
 )
+_NO_REPLAY: Final = (
+    "nothing listens there: the engine's replay_endpoint is not set, or it is at another port; "
+    "rank r replays r ports above rank 0"
+)
 _CODE_OF: Final = {
     PortState.BAD_ENDPOINT: "EC001",
     PortState.UNRESOLVED: "EC002",
@@ -79,6 +83,8 @@ def judge_ranks(ports: Sequence[Port], beyond: Port) -> Iterator[Finding]:
 
 def judge_replay_port(port: Port) -> Finding | None:
     """Return what is wrong with the replay's port; None for nothing."""
+    if port.state is PortState.REFUSED:
+        return finding("EY003", port.endpoint, _NO_REPLAY)
     if port.state is not PortState.ZMQ:
         return finding("EY003", port.endpoint, _explain(port))
     if port.detail != ROUTER:

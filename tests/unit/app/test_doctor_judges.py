@@ -124,6 +124,7 @@ def test_port_states_have_codes() -> None:
     replay = judge_replay_port(Port(endpoint="e", state=PortState.REFUSED))
     assert replay is not None
     assert replay.code == "EY003"
+    assert "replay_endpoint" in replay.message
 
 
 def test_replay_that_never_answers() -> None:
