@@ -45,7 +45,7 @@ class LeastInFlight:
 
     def rank(self, endpoints: Sequence[EndpointView]) -> Ranking:
         """Return the endpoints with the least to do; the score is what they have, negated."""
-        scored = [Scored(endpoint, -self._load(endpoint.candidate)) for endpoint in endpoints]
+        scored = [Scored(endpoint, 0.0 - self._load(endpoint.candidate)) for endpoint in endpoints]
         order = nsmallest(_ORDERED_MAX, scored, key=self._place)
         return Ranking(profile="", order=tuple(order), scored=tuple(endpoints))
 
