@@ -11,6 +11,7 @@ GROUPS = (
     "flatness",
     "clear",
     "memory",
+    "sizing",
     "fingerprints",
     "resources",
     "route_cpu",
