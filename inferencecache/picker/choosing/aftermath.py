@@ -71,7 +71,15 @@ class Aftermath:
         follower: Who is told as well, if anybody.
     """
 
-    __slots__ = ("_candidate", "_follower", "_is_trying", "_limits", "_parts", "_picked_ns")
+    __slots__ = (
+        "_candidate",
+        "_follower",
+        "_has_status",
+        "_is_trying",
+        "_limits",
+        "_parts",
+        "_picked_ns",
+    )
 
     def __init__(
         self,
@@ -86,11 +94,13 @@ class Aftermath:
         self._candidate = candidate
         self._limits = limits
         self._is_trying = is_trying
+        self._has_status = False
         self._follower = follower
         self._picked_ns = parts.clock.monotonic_ns()
 
     def first_token(self, report: FirstTokenReport) -> None:
         """Learn from the status of the answer."""
+        self._has_status = True
         self._judge(report.upstream_status)
         if self._follower is not None:
             self._follower.first_token(report)
@@ -102,8 +112,8 @@ class Aftermath:
             if self._candidate.is_provider:
                 self._failed(_ABORTS[report.reason])
         elif isinstance(report, FinalTokenReport) and report.completion_tokens:
-            self._is_trying = False
-            self._parts.suppression.worked(self._candidate)
+            if not self._has_status:
+                self._judge(HTTPStatus.OK)
         if self._is_trying:
             self._parts.suppression.let_go(self._candidate)
         if self._follower is not None:

@@ -234,7 +234,26 @@ def test_an_answer_that_is_only_reported_at_its_end_is_good_too() -> None:
     world.wait(5)
     trying = world.rig.chosen()
     assert trying.follower is not None
-    report = FinalTokenReport(
+    trying.follower.ended(Ending.FINISHED, final())
+    assert len(world.rig.suppression) == 0
+
+
+def test_the_status_counts_and_not_what_comes_behind_it() -> None:
+    """Words of an error are tokens, too."""
+    world = vendors()
+    for _ in range(3):
+        world.wait(1)
+        choice = world.rig.chosen()
+        world.wait(1)
+        world.status(choice, 503)
+        assert choice.follower is not None
+        choice.follower.ended(Ending.FINISHED, final())
+    assert world.rig.chosen().name == "provider:default/sibling"
+
+
+def final() -> FinalTokenReport:
+    """Return a final report of an answer with a token."""
+    return FinalTokenReport(
         model="gpt",
         prompt_tokens=1,
         completion_tokens=1,
@@ -242,8 +261,6 @@ def test_an_answer_that_is_only_reported_at_its_end_is_good_too() -> None:
         itl_bucket_counts=(),
         itl_bucket_layout=0,
     )
-    trying.follower.ended(Ending.FINISHED, report)
-    assert len(world.rig.suppression) == 0
 
 
 def test_what_was_under_way_is_not_held_against_it_twice() -> None:
