@@ -108,16 +108,19 @@ class Aftermath:
     def ended(self, ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
         """Learn from the end, and let go of what was held until then."""
         self._parts.gate.end(self._limits)
-        if isinstance(report, AbortReport) and report.reason in _ABORTS:
-            if self._candidate.is_provider:
-                self._failed(_ABORTS[report.reason])
-        elif isinstance(report, FinalTokenReport) and report.completion_tokens:
-            if not self._has_status:
-                self._judge(HTTPStatus.OK)
+        if isinstance(report, AbortReport):
+            self._aborted(report.reason)
+        elif report is not None and report.completion_tokens and not self._has_status:
+            self._judge(HTTPStatus.OK)
         if self._is_trying:
             self._parts.suppression.let_go(self._candidate)
         if self._follower is not None:
             self._follower.ended(ending, report)
+
+    def _aborted(self, reason: str) -> None:
+        """Learn what callers alone can see; a worker has no backend."""
+        if reason in _ABORTS and self._candidate.is_provider:
+            self._failed(_ABORTS[reason])
 
     def _judge(self, status: int) -> None:
         if is_good(status):
