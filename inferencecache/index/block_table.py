@@ -91,6 +91,8 @@ class BlockTable:
         Complexity: O(blocks); a part may be rebuilt, in time that grows with its share of all.
         """
         added = len(hashes)
+        if added == 1:
+            return self._add_one(hashes[0], run)
         if self._places is None:
             owners = map(self._parts[0].setdefault, hashes, repeat(run))
         else:
@@ -101,10 +103,19 @@ class BlockTable:
                 if self.get(block_hash) is run:
                     del self._part_of(block_hash)[block_hash]
             return False
+        self._count(added)
+        return True
+
+    def _add_one(self, block_hash: bytes, run: Run) -> bool:
+        if self._part_of(block_hash).setdefault(block_hash, run) is not run:
+            return False
+        self._count(1)
+        return True
+
+    def _count(self, added: int) -> None:
         self.blocks += added
         if self._places is None and self.blocks > SPLIT_BLOCKS:
             self._spread()
-        return True
 
     def move(self, hashes: Sequence[bytes], packed: bytes, run: Run) -> None:
         """Let *run* have blocks that another run has now.
@@ -122,6 +133,9 @@ class BlockTable:
 
         Complexity: O(blocks).
         """
+        if len(hashes) == 1:
+            self.remove_one(hashes[0])
+            return
         if self._places is None:
             deque(map(self._parts[0].pop, hashes), maxlen=0)
         else:

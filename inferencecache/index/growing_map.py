@@ -53,8 +53,11 @@ class GrowingMap(Generic[V]):
 
         Complexity: O(log segments).
         """
+        segments = self._segments
+        if len(segments) == 1:
+            return segments[0].get(key)
         at = bisect_right(self._firsts, key) - 1
-        return self._segments[at].get(key) if at >= 0 else None
+        return segments[at].get(key) if at >= 0 else None
 
     def remove(self, key: int) -> None:
         """Take out *key*, which is there.
