@@ -10,7 +10,6 @@ import pytest
 from controlled import Controlled, controlled, update
 
 from inferencecache.policy.layers import PolicyLayersMoment
-from inferencecache.settings.control import ControlSettings
 from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport import http_control_pages
@@ -343,45 +342,6 @@ async def test_a_view_of_many_policies_is_made_beside_the_loop(
     assert len(makers) == 1
 
 
-async def test_a_body_that_does_not_come_is_given_up() -> None:
-    """Whoever announces a body and sends none does not hold a place for ever."""
-    settings = throwaway_server_settings(
-        control=ControlSettings(bind_address="127.0.0.1:0", body_timeout_ns=1_000_000)
-    )
-
-    async def silence() -> AsyncIterator[bytes]:
-        yield b"{"
-        await asyncio.Event().wait()
-
-    async with controlled(settings) as control, asyncio.timeout(30):
-        reply = await control.ask("POST", "/policy", silence())  # type: ignore[arg-type] # any body
-        assert (reply.status, reply.text) == (408, "the body did not arrive in time\n")
-
-
-async def test_more_requests_than_there_is_room_for_are_turned_away() -> None:
-    """A control surface that is flooded says so."""
-    settings = throwaway_server_settings(
-        control=ControlSettings(bind_address="127.0.0.1:0", requests_max=1)
-    )
-    release = asyncio.Event()
-    asked = asyncio.Event()
-
-    async def slow() -> AsyncIterator[bytes]:
-        yield b" "
-        asked.set()
-        await release.wait()
-        yield POLICY
-
-    async with controlled(settings) as control, asyncio.timeout(30):
-        first = asyncio.create_task(control.ask("POST", "/policy", slow()))  # type: ignore[arg-type] # any body
-        await asked.wait()
-        while (await control.get("/snapshot")).status != 503:
-            pass
-        release.set()
-        assert (await first).status == 204
-        assert (await control.get("/snapshot")).status == 200
-
-
 async def test_a_page_that_fails_is_a_500_and_logged(
     control: Controlled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,18 +355,3 @@ async def test_a_page_that_fails_is_a_500_and_logged(
     assert (reply.status, reply.text) == (500, "internal error\n")
     assert control.log.of("control_page_failed") == [{"path": "/snapshot"}]
     assert (await control.get("/debug/state")).status == 200
-
-
-@pytest.mark.parametrize("sent", [b"", b"GET /snapshot HTTP/1.1\r\nHost: x\r\n"])
-async def test_silent_connections_are_closed(sent: bytes) -> None:
-    """Whoever sends no complete request does not hold a connection for ever."""
-    settings = throwaway_server_settings(
-        control=ControlSettings(bind_address="127.0.0.1:0", header_timeout_ns=1_000_000)
-    )
-    async with controlled(settings) as control, asyncio.timeout(30):
-        address = control.server.addresses.control
-        reader, writer = await asyncio.open_connection(address.host, address.port)
-        writer.write(sent)
-        assert await reader.read() == b""
-        writer.close()
-        await writer.wait_closed()
