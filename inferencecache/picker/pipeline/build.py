@@ -193,7 +193,9 @@ def _profiles(
             step = ProfileStep(plugin=DEFAULT_PICKER)
             with_picker = ProfileEntry(name=entry.name, steps=(*entry.steps, step))
             profile = build_profile(with_picker, instances, where)
-        assert profile is not None  # noqa: S101 - it has a picker now
+        if profile is None:
+            allowed = f"a picker, since {DEFAULT_PICKER} is the name of another plugin"
+            raise ConfigError(field=f"{where}.plugins", value="no picker", allowed=allowed)
         profiles[entry.name] = profile
     return MappingProxyType(profiles)
 

@@ -24,10 +24,11 @@ from inferencecache.picker.decisions import DecisionFollower, Ending
 from inferencecache.picker.pipeline.attributes import WritableAttributes
 from inferencecache.picker.pipeline.endpoint import EndpointView
 from inferencecache.picker.pipeline.faults import DeniedError
-from inferencecache.picker.pipeline.following import ResponseFollower
+from inferencecache.picker.pipeline.following import ResponseFollower, ResponsePlugins
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
 from inferencecache.picker.pipeline.observer import FailureKind, Hook, PipelineObserver
 from inferencecache.picker.pipeline.pipeline import Pipeline
+from inferencecache.picker.pipeline.plugin import HookT, Named
 from inferencecache.picker.pipeline.producer_work import ProducerRunner, ProducerWork
 from inferencecache.picker.pipeline.profile import run_profile
 from inferencecache.picker.pipeline.reasons import token_text
@@ -131,7 +132,7 @@ class PipelineRun:
         work = ProducerWork(
             self._pipeline.producers,
             self.request,
-            endpoints,
+            tuple(endpoints),
             parts.observer,
             parts.attributes_max,
         )
@@ -141,10 +142,9 @@ class PipelineRun:
 
     def admit(self, endpoints: Sequence[EndpointView]) -> Refusal | None:
         """Ask all Admitters; one that breaks has no say."""
-        for step in self._pipeline.admitters:
-            if not step.needs.isdisjoint(self._missing):
-                continue
-            answer = guarded(step.plugin.admit, self.request, endpoints)
+        asked = tuple(endpoints)  # a plugin may do with it as it likes
+        for step in _with_data(self._pipeline.admitters, self._missing):
+            answer = guarded(step.plugin.admit, self.request, asked)
             if not isinstance(answer, PluginFailure):
                 continue
             if isinstance(answer.error, DeniedError):
@@ -164,7 +164,7 @@ class PipelineRun:
                 :attr:`Director.profile_names`.
         """
         chosen = self._pipeline.profiles[profile or self._handled()]
-        return run_profile(chosen, self.request, endpoints, self._missing, self._fail)
+        return run_profile(chosen, self.request, tuple(endpoints), self._missing, self._fail)
 
     def pre_request(self, ranking: Ranking) -> Placed | Refusal:
         """Tell PreRequest plugins of the best endpoint of *ranking*, or of the next best one."""
@@ -184,9 +184,7 @@ class PipelineRun:
     def _told(self, result: SchedulingResult) -> list[str]:
         """Tell all PreRequest plugins and return the names of those that fail."""
         failed = []
-        for step in self._pipeline.pre_requests:
-            if not step.needs.isdisjoint(self._missing):
-                continue
+        for step in _with_data(self._pipeline.pre_requests, self._missing):
             answer = guarded(step.plugin.pre_request, self.request, result)
             if isinstance(answer, PluginFailure):
                 failed.append(step.name)
@@ -212,7 +210,11 @@ class PipelineRun:
     def _follower(self, endpoint: EndpointView) -> ResponseFollower | None:
         if not self._pipeline.follows_responses:
             return None
-        return ResponseFollower(self._pipeline, self.request, endpoint, self._parts.observer)
+        plugins = ResponsePlugins(
+            headers=_with_data(self._pipeline.header_processors, self._missing),
+            bodies=_with_data(self._pipeline.body_processors, self._missing),
+        )
+        return ResponseFollower(plugins, self.request, endpoint, self._parts.observer)
 
     def _denied(self, plugin: str, hook: Hook, error: Exception) -> Refusal:
         """Return the answer to a request that *plugin* stopped."""
@@ -226,5 +228,14 @@ class PipelineRun:
         return Refusal(outcome=Outcome.POLICY_REJECTED, reason=reason)
 
     def _fail(self, plugin: str, hook: Hook, kind: FailureKind, error: Exception) -> None:
-        self.degraded.append(f"{plugin}:{kind}")
+        token = f"{plugin}:{kind}"
+        if token not in self.degraded:  # several tiers may have asked
+            self.degraded.append(token)
         self._parts.observer.plugin_failed(plugin, hook, kind, error)
+
+
+def _with_data(steps: tuple[Named[HookT], ...], missing: set[str]) -> tuple[Named[HookT], ...]:
+    """Return those of *steps* that lack no key they need."""
+    if not missing:
+        return steps
+    return tuple(step for step in steps if step.needs.isdisjoint(missing))

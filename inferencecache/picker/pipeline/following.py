@@ -5,6 +5,7 @@ last of the body's comes once, whatever ended the request, and nothing comes beh
 reported a first token, the last news is also the first.
 """
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -16,8 +17,9 @@ from inferencecache.picker.decisions import (
 )
 from inferencecache.picker.pipeline.endpoint import EndpointView
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
+from inferencecache.picker.pipeline.hooks import ResponseBodyProcessor, ResponseHeaderProcessor
 from inferencecache.picker.pipeline.observer import FailureKind, Hook, PipelineObserver
-from inferencecache.picker.pipeline.pipeline import Pipeline
+from inferencecache.picker.pipeline.plugin import Named
 from inferencecache.picker.pipeline.request import Request
 from inferencecache.picker.pipeline.response import Response, TerminationCause, Usage
 
@@ -31,26 +33,39 @@ _CAUSES: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponsePlugins:
+    """Those that are told how one request goes on.
+
+    Attributes:
+        headers: Told that an answer has begun.
+        bodies: Told of the first token and of the end.
+    """
+
+    headers: tuple[Named[ResponseHeaderProcessor], ...]
+    bodies: tuple[Named[ResponseBodyProcessor], ...]
+
+
 class ResponseFollower:
     """Tells the response plugins of one request how it goes on.
 
     Args:
-        pipeline: The plugins.
+        plugins: The plugins.
         request: Whose.
         endpoint: Where it was sent.
         observer: Told about failures.
     """
 
-    __slots__ = ("_endpoint", "_has_ended", "_has_started", "_observer", "_pipeline", "_request")
+    __slots__ = ("_endpoint", "_has_ended", "_has_started", "_observer", "_plugins", "_request")
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        plugins: ResponsePlugins,
         request: Request,
         endpoint: EndpointView,
         observer: PipelineObserver,
     ) -> None:
-        self._pipeline = pipeline
+        self._plugins = plugins
         self._request = request
         self._endpoint = endpoint
         self._observer = observer
@@ -98,13 +113,13 @@ class ResponseFollower:
         )
 
     def _header(self, response: Response) -> None:
-        for step in self._pipeline.header_processors:
+        for step in self._plugins.headers:
             answer = guarded(step.plugin.response_header, self._request, response, self._endpoint)
             if isinstance(answer, PluginFailure):
                 self._failed(step.name, Hook.RESPONSE_HEADER, answer.error)
 
     def _body(self, response: Response) -> None:
-        for step in self._pipeline.body_processors:
+        for step in self._plugins.bodies:
             answer = guarded(step.plugin.response_body, self._request, response, self._endpoint)
             if isinstance(answer, PluginFailure):
                 self._failed(step.name, Hook.RESPONSE_BODY, answer.error)

@@ -50,7 +50,7 @@ class Profile:
 def run_profile(
     profile: Profile,
     request: Request,
-    endpoints: Sequence[EndpointView],
+    endpoints: tuple[EndpointView, ...],
     missing: set[str],
     fail: Fail,
 ) -> Ranking:
@@ -79,14 +79,14 @@ def run_profile(
             totals = [
                 total + weighted.weight * score for total, score in zip(totals, scores, strict=True)
             ]
-    scored = list(map(Scored, endpoints, totals))
+    scored = tuple(map(Scored, endpoints, totals))
     order = _order(profile.picker, request, scored, fail)
-    return Ranking(profile=profile.name, order=order, scored=tuple(endpoints), parts=tuple(parts))
+    return Ranking(profile=profile.name, order=order, scored=endpoints, parts=tuple(parts))
 
 
 def _filtered(
-    step: Named[Filter], request: Request, endpoints: Sequence[EndpointView], fail: Fail
-) -> Sequence[EndpointView]:
+    step: Named[Filter], request: Request, endpoints: tuple[EndpointView, ...], fail: Fail
+) -> tuple[EndpointView, ...]:
     kept = guarded(_kept, step.plugin, request, endpoints)
     if isinstance(kept, PluginFailure):
         fail(step.name, Hook.FILTER, _kind(kept.error), kept.error)
@@ -95,10 +95,10 @@ def _filtered(
 
 
 def _kept(
-    step: Filter, request: Request, endpoints: Sequence[EndpointView]
-) -> Sequence[EndpointView]:
+    step: Filter, request: Request, endpoints: tuple[EndpointView, ...]
+) -> tuple[EndpointView, ...]:
     kept = set(map(id, step.filter(request, endpoints)))
-    left = [endpoint for endpoint in endpoints if id(endpoint) in kept]
+    left = tuple([endpoint for endpoint in endpoints if id(endpoint) in kept])
     if len(left) != len(kept):
         raise _InvalidAnswerError("returned an endpoint that it was not given")
     return left

@@ -148,6 +148,12 @@ QUEUE = PluginEntry(type="queue-scorer")
             "one picker",
         ),
         (
+            [PluginEntry(type="label-selector-filter", name="max-score-picker")],
+            [profile("p")],
+            "schedulingProfiles[0].plugins",
+            "max-score-picker is the name of another plugin",
+        ),
+        (
             [PluginEntry(type="inflight-load-producer")],
             [profile("p", "inflight-load-producer")],
             "schedulingProfiles[0].plugins[0].pluginRef",

@@ -17,6 +17,7 @@ from pipeline_rig import (
 )
 
 from inferencecache.picker.choice import Outcome, Refusal
+from inferencecache.picker.decisions import Ending
 from inferencecache.picker.pipeline import (
     DeniedError,
     EndpointView,
@@ -163,6 +164,23 @@ async def test_an_admitter_that_lacks_its_data_is_not_asked() -> None:
     await run.produce(workers("a"))
     assert run.admit(workers("a")) is None
     assert run.degraded == ["maker:raised"]
+
+
+async def test_who_is_left_out_of_a_request_hears_nothing_of_its_end() -> None:
+    """There was no PreRequest for it to end."""
+    producer, needy, other = Making(A), Following(), Following()
+    producer.produce = raising("produce").produce
+    needy.consumes = (A,)
+    plugins = {"maker": producer, "needy": needy, "other": other, "s": Scoring()}
+    run = director(pipeline(**plugins)).open(question())
+    views = workers("a")
+    await run.produce(views)
+    placed = run.pre_request(run.rank(views))
+    assert isinstance(placed, Placed)
+    assert placed.follower is not None
+    placed.follower.ended(Ending.EXPIRED, None)
+    assert (needy.requests, needy.bodies) == ([], [])
+    assert len(other.requests) == len(other.bodies) == 1
 
 
 def test_all_pre_requests_run_and_a_failure_means_the_next_best() -> None:

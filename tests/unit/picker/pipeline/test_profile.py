@@ -106,6 +106,27 @@ def test_scores_that_are_none_are_a_failure(scores: object) -> None:
     assert run.degraded in (["bad:invalid"], ["bad:raised"])
 
 
+def test_a_failure_in_every_tier_is_named_once() -> None:
+    """The observer counts each of them."""
+    noted = Noted()
+    run = run_of(bad=raising("score"), noted=noted)
+    for _ in range(3):
+        run.rank(workers("a"))
+    assert run.degraded == ["bad:raised"]
+    assert len(noted.failures) == 3
+
+
+def test_a_plugin_that_turns_its_arguments_around_harms_nobody() -> None:
+    """Points stay with their endpoints; the caller's list is not even seen."""
+    turning = Scoring(a=1.0)
+    turning.score = lambda _, endpoints: endpoints.reverse()
+    run = run_of(turning=turning, good=Scoring(a=0.5))
+    views = workers("a", "b")
+    assert names(run.rank(views)) == ["a", "b"]
+    assert [view.name for view in views] == ["a", "b"]
+    assert run.degraded == ["turning:raised"]
+
+
 def test_no_signal_is_told_apart_from_a_fault() -> None:
     """An operator looks elsewhere for it."""
     run = run_of(blind=raising("score", NoSignalError("sight")))
