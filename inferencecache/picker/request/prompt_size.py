@@ -41,13 +41,13 @@ def prompt_size(envelope: Envelope, api: Api) -> PromptSize:
     Complexity: O(length of the prompt), at the speed of memory.
     """
     if api is Api.COMPLETIONS:
-        return _of_prompts(bytes(envelope.prompt))
+        return _of_prompts(envelope.prompt)
     if api in {Api.EMBEDDINGS, Api.AMBIGUOUS_INPUT}:
-        return _of_prompts(bytes(envelope.input))
+        return _of_prompts(envelope.input)
     if api is Api.RERANK:
-        return _together(bytes(envelope.query), _of_prompts(bytes(envelope.documents)))
+        return _together(envelope.query, _of_prompts(envelope.documents))
     if api is Api.SCORE:
-        return _together(bytes(envelope.text_1), _of_prompts(bytes(envelope.text_2)))
+        return _together(envelope.text_1, _of_prompts(envelope.text_2))
     if api is Api.UNKNOWN:
         return PromptSize()
     parts = (envelope.messages, envelope.system, envelope.instructions, envelope.input)
@@ -58,10 +58,12 @@ def prompt_size(envelope: Envelope, api: Api) -> PromptSize:
     )
 
 
-def _of_prompts(prompts: bytes) -> PromptSize:
-    """Return the size of the longest of *prompts*: a text, or a list of texts, ids or lists."""
-    if not prompts.startswith(b"["):
-        return PromptSize(text_bytes=len(prompts))
+def _of_prompts(raw: Raw) -> PromptSize:
+    """Return the size of the longest prompt in *raw*: a text, or a list of texts, ids or lists."""
+    view = memoryview(raw)
+    if view[:1] != b"[":
+        return PromptSize(text_bytes=view.nbytes)
+    prompts = bytes(view)
     if not prompts.translate(None, _IN_TOKEN_IDS):
         return _of_token_ids(prompts)
     if prompts.count(b",") >= _PARTS_MAX:
@@ -77,10 +79,10 @@ def _of_token_ids(prompts: bytes) -> PromptSize:
     return PromptSize(tokens=max(part.count(b",") + 1 if part else 0 for part in lists))
 
 
-def _together(text: bytes, others: PromptSize) -> PromptSize:
+def _together(text: Raw, others: PromptSize) -> PromptSize:
     if others.text_bytes is None:
         return PromptSize()
-    return PromptSize(text_bytes=len(text) + others.text_bytes)
+    return PromptSize(text_bytes=memoryview(text).nbytes + others.text_bytes)
 
 
 def _text_bytes(part: bytes) -> int:
