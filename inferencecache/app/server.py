@@ -92,7 +92,7 @@ class Server:
                 observer=self.metrics.lookups,
             )
         )
-        self.metrics.watch_fail_opens(self.plane.fail_opens)
+        self.metrics.watch_fail_opens(self.plane.fail_opens, lambda: self.plane.chains_cut)
         self.picker_objects = PickerObjects(settings.fleet, clock)
         self._control = Control(self.plane, settings, self._security, self._log)
         self.metrics.set_grpc_tls(is_enabled=self._security.grpc_tls is not None)

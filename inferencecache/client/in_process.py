@@ -101,7 +101,7 @@ class InProcessClient:
         data = encoded(query, timeout_s)
         if isinstance(data, LookupFailure):
             return data
-        request = read_route_request(data)
+        request = read_route_request(data, self.plane.blocks_read_max)
         if request is None:
             return LookupFailure(FailOpenCause.INVALID_QUERY, "the query does not parse")
         deadline_ns = started_ns + round(timeout_s * NS_PER_S)

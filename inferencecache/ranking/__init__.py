@@ -1,6 +1,6 @@
 """Rank replicas for a lookup: pure arithmetic on what the index and the replicas said."""
 
-from inferencecache.ranking.affinity import affinity_seed, pick_affinity
+from inferencecache.ranking.affinity import PromptDraw, affinity_seed
 from inferencecache.ranking.factors import (
     distinguishing_power,
     freshness,
@@ -18,6 +18,7 @@ from inferencecache.ranking.tenant_hot import WarmFactors, explain_tenant_hot, r
 
 __all__ = [
     "Factors",
+    "PromptDraw",
     "RankInputs",
     "RankedReplica",
     "WarmFactors",
@@ -26,7 +27,6 @@ __all__ = [
     "explain_matches",
     "explain_tenant_hot",
     "freshness",
-    "pick_affinity",
     "pressure_factor",
     "public_tier",
     "rank_matches",

@@ -37,17 +37,31 @@ def affinity_seed(block_hashes: Sequence[bytes], prefix_hash: bytes) -> bytes:
     )
 
 
-def pick_affinity(replicas: Sequence[str], seed: bytes) -> str:
-    """Return the replica that *seed* falls on; the same one while the replicas are the same.
+class PromptDraw:
+    """Draws a number from a prompt's seed, which may come piece by piece."""
 
-    Plain modulo, as every implementation of the contract does it: a change of membership moves
-    most prompts.
+    __slots__ = ("_digest",)
 
-    Args:
-        replicas: Replicas serving the scope, in byte order, not empty.
-        seed: Result of :func:`affinity_seed`, not empty.
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
 
-    Complexity: O(bytes of the seed).
-    """
-    draw = int.from_bytes(hashlib.sha256(seed).digest()[:_DRAW_BYTES], "big")
-    return replicas[draw % len(replicas)]
+    def add(self, seed: bytes) -> None:
+        """Add the next part of the seed; those of a chain's pieces make that of the chain.
+
+        Complexity: O(bytes).
+        """
+        self._digest.update(seed)
+
+    def pick(self, replicas: Sequence[str]) -> str:
+        """Return the replica that the prompt falls on.
+
+        It is the same one while the replicas are the same. Plain modulo, as every implementation
+        of the contract does it: a change of membership moves most prompts.
+
+        Args:
+            replicas: Replicas serving the scope, in byte order, not empty.
+
+        Complexity: O(1).
+        """
+        draw = int.from_bytes(self._digest.digest()[:_DRAW_BYTES], "big")
+        return replicas[draw % len(replicas)]

@@ -1,21 +1,22 @@
 """From a resolved input to scored replicas, or to the reason why there are none."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from inferencecache.index import PrefixIndex
 from inferencecache.ranking import (
+    PromptDraw,
     RankedReplica,
     RankInputs,
     affinity_seed,
     explain_matches,
     explain_tenant_hot,
-    pick_affinity,
     rank_matches,
     rank_tenant_hot,
 )
 from inferencecache.service.gates import NOTHING, Found
 from inferencecache.service.lookup_plan import LookupPlan
+from inferencecache.service.match_slices import SlicedMatch, piece_of
 from inferencecache.service.resolve import ResolvedInput, chain_fault
 from inferencecache.service.route_request import RouteRequest
 from inferencecache.service.route_trace import RouteTrace
@@ -41,6 +42,18 @@ class Question(NamedTuple):
     trace: RouteTrace | None
 
 
+class FoundInSlices(NamedTuple):
+    """What was found out about a long chain before it is answered.
+
+    Attributes:
+        candidates: Who holds how much of it.
+        draw: The prompt hashed for the affinity pick, None where none is likely.
+    """
+
+    candidates: list[Candidate]
+    draw: PromptDraw | None
+
+
 class Matcher:
     """Asks the index and ranks what it says; changes nothing but LFU credits.
 
@@ -55,39 +68,81 @@ class Matcher:
         self._index = index
         self._settings = settings
 
-    def find(self, question: Question) -> Found:
-        """Return the match, else warm replicas where they may answer, else why not."""
+    def find_slices(
+        self, question: Question, slice_blocks: int, is_late: Callable[[], bool]
+    ) -> Generator[None, bool | None, FoundInSlices | None]:
+        """Match a chain piece by piece, and hash it for the affinity pick if nobody holds it.
+
+        Yields between pieces, and is sent True if the caller has gone.
+
+        Args:
+            question: What is asked; its chain has a block at least.
+            slice_blocks: Blocks of a piece.
+            is_late: Tells whether time has run out.
+
+        Returns:
+            What was found, None if there was no time for it.
+        """
+        plan, resolved = question.plan, question.resolved
+        chain = resolved.block_hashes, resolved.block_token_counts
+        match = SlicedMatch(self._index, plan.partition, chain, question.now_ns, slice_blocks)
+        while match.step():
+            if (yield None) or is_late():
+                return None
+        candidates = match.candidates()
+        if candidates or not plan.policy.affinity_enabled:
+            return FoundInSlices(candidates, None)
+        draw = PromptDraw()
+        for start in range(0, len(chain[0]), slice_blocks):
+            if (yield None) or is_late():
+                return None
+            draw.add(affinity_seed(piece_of(chain[0], start, start + slice_blocks), b""))
+        return FoundInSlices(candidates, draw)
+
+    def find(self, question: Question, sliced: FoundInSlices | None = None) -> Found:
+        """Return the match, else warm replicas where they may answer, else why not.
+
+        Args:
+            question: What is asked.
+            sliced: What was found in slices, None to match here.
+        """
         plan, resolved = question.plan, question.resolved
         if not plan.can_match:
             return NOTHING
-        candidates: list[Candidate] = []
-        hashes, counts = resolved.block_hashes, resolved.block_token_counts
-        # A resolved chain has a count per hash, and counts may be bytes, which are cheap to ask.
-        if counts:
-            candidates = self._index.match_chain(plan.partition, hashes, counts, question.now_ns)
-        elif resolved.prefix_hash:
-            candidates = self._index.match_exact(
-                plan.partition, resolved.prefix_hash, question.now_ns
-            )
+        if sliced is None:
+            candidates = self._match(plan, resolved, question.now_ns)
+        else:
+            candidates = sliced.candidates
         if candidates:
             return ReasonCode.PREFIX_MATCH, self._rank(question, candidates)
-        if not counts and (warm := self._warm(question)):
+        if not resolved.block_token_counts and (warm := self._warm(question)):
             return ReasonCode.TENANT_HOT, warm
         return self._classify(question)
 
-    def pick_affinity(self, question: Question) -> Found:
-        """Return the one replica this prompt is pinned to, or nothing."""
+    def pick_affinity(self, question: Question, sliced: FoundInSlices | None = None) -> Found:
+        """Return the one replica this prompt is pinned to, or nothing.
+
+        Args:
+            question: What is asked.
+            sliced: What was found in slices; without a draw in it the whole chain is hashed here.
+        """
         resolved = question.resolved
         request = question.request
         if not question.plan.can_match:
             return NOTHING
         if chain_fault(request.block_hashes, request.block_token_counts) is not None:
             return NOTHING
-        seed = affinity_seed(resolved.block_hashes, resolved.prefix_hash)
         replicas = self._index.serving_replicas(question.plan.scope)
-        if not seed or not replicas:
+        if not replicas:
             return NOTHING
-        chosen = RankedReplica(pick_affinity(replicas, seed), 0.0, 0, 0.0, 0, 0)
+        draw = sliced.draw if sliced is not None else None
+        if draw is None:
+            seed = affinity_seed(resolved.block_hashes, resolved.prefix_hash)
+            if not seed:
+                return NOTHING
+            draw = PromptDraw()
+            draw.add(seed)
+        chosen = RankedReplica(draw.pick(replicas), 0.0, 0, 0.0, 0, 0)
         return ReasonCode.AFFINITY_HINT, [chosen]
 
     def credit(self, question: Question, delivered: Sequence[RankedReplica]) -> None:
@@ -99,6 +154,15 @@ class Matcher:
         }
         hashes = question.resolved.block_hashes or [question.resolved.prefix_hash]
         self._index.credit(question.plan.partition, hashes, depths)
+
+    def _match(self, plan: LookupPlan, resolved: ResolvedInput, now_ns: int) -> list[Candidate]:
+        hashes, counts = resolved.block_hashes, resolved.block_token_counts
+        # A resolved chain has a count per hash, and counts may be bytes, which are cheap to ask.
+        if counts:
+            return self._index.match_chain(plan.partition, hashes, counts, now_ns)
+        if resolved.prefix_hash:
+            return self._index.match_exact(plan.partition, resolved.prefix_hash, now_ns)
+        return []
 
     def _rank(self, question: Question, candidates: list[Candidate]) -> list[RankedReplica]:
         inputs = self._inputs(question)

@@ -70,9 +70,21 @@ class CachePlane:
 
     Args:
         parts: Its collaborators.
+
+    Attributes:
+        blocks_read_max: Blocks of a lookup's chain that are worth reading: one more than count, so
+            that a longer chain is known as one.
     """
 
-    __slots__ = ("_route", "clock", "index", "observer", "policies", "policy_layers")
+    __slots__ = (
+        "_route",
+        "blocks_read_max",
+        "clock",
+        "index",
+        "observer",
+        "policies",
+        "policy_layers",
+    )
 
     def __init__(self, parts: PlaneParts) -> None:
         self.index = parts.index
@@ -80,14 +92,18 @@ class CachePlane:
         self.policy_layers = PolicyLayers(parts.policies)
         self.clock = parts.clock
         self.observer = parts.observer
+        lookup = parts.lookup
+        self.blocks_read_max = lookup.chain_blocks_max + 1
         self._route = LookupRoute(
             RouteParts(
                 matcher=Matcher(parts.index, parts.ranking),
-                resolver=InputResolver(parts.lookup, parts.clock, parts.tokenizer),
+                resolver=InputResolver(lookup, parts.clock, parts.tokenizer),
                 policies=parts.policies,
                 clock=parts.clock,
                 observer=parts.observer,
-                tokenize_timeout_ns=parts.lookup.tokenize_timeout_ns,
+                tokenize_timeout_ns=lookup.tokenize_timeout_ns,
+                chain_blocks_max=lookup.chain_blocks_max,
+                match_slice_blocks=lookup.match_slice_blocks,
             )
         )
 
@@ -96,10 +112,15 @@ class CachePlane:
         """Lookups whose input could not be used, by reason."""
         return self._route.fail_opens
 
+    @property
+    def chains_cut(self) -> int:
+        """Lookups of chains so long that their end was ignored."""
+        return self._route.chains_cut
+
     def answer_sent(
         self, request: RouteRequest, deadline_ns: int | None = None
     ) -> RouteAnswer | None:
-        """Answer a request that carries its hashes at once; None for any other.
+        """Answer a request that carries its hashes, and not too many, at once; None for any other.
 
         Args:
             request: The question.

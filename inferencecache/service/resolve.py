@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from inferencecache.clock import Clock
 from inferencecache.fingerprint import chain_slices
+from inferencecache.service.match_slices import piece_of
 from inferencecache.service.route_request import RouteRequest
 from inferencecache.service.tokenizer import Tokenization, TokenizationSlots, Tokenizer, Wait
 from inferencecache.settings.lookup import LookupSettings
@@ -47,6 +48,7 @@ class ResolvedInput(NamedTuple):
         token_ids: The tokens to echo; filled where the prompt was tokenized here.
         fail_open: Set where there is nothing to look up.
         timed_out: Set where time ran out first.
+        is_cut: Set where the chain is longer than lookups may be, and its end ignored.
     """
 
     block_hashes: Sequence[bytes]
@@ -56,6 +58,7 @@ class ResolvedInput(NamedTuple):
     token_ids: Sequence[int] = ()
     fail_open: FailOpen | None = None
     timed_out: bool = False
+    is_cut: bool = False
 
 
 Steps = Generator[Wait | None, bool | None, ResolvedInput]
@@ -117,16 +120,27 @@ def will_tokenize(request: RouteRequest, *, chain_enabled: bool) -> bool:
     return not (chain_enabled and request.has_chain_arrays())
 
 
-def resolve_sent(request: RouteRequest, *, chain_enabled: bool) -> ResolvedInput | None:
-    """Return the hashes *request* carries, or None where they must be derived."""
+def resolve_sent(
+    request: RouteRequest, blocks_max: int, *, chain_enabled: bool
+) -> ResolvedInput | None:
+    """Return the hashes *request* carries, or None where they must be derived.
+
+    Args:
+        request: The lookup.
+        blocks_max: Blocks of a chain that count, >= 1.
+        chain_enabled: Whether the tenant's policy allows chain matching.
+    """
     hashes, counts = request.block_hashes, request.block_token_counts
     has_chain = bool(counts or hashes)
     if has_chain and chain_enabled:
         fault = chain_fault(hashes, counts)
         if fault is not None:
             return failed(fault)
+        is_cut = len(counts) > blocks_max
+        if is_cut:
+            hashes, counts = piece_of(hashes, 0, blocks_max), counts[:blocks_max]
         exact = request.prefix_hash, request.prefix_token_count
-        return tuple.__new__(ResolvedInput, (hashes, counts, *exact, (), None, False))
+        return tuple.__new__(ResolvedInput, (hashes, counts, *exact, (), None, False, is_cut))
     if not request.prefix_hash:
         if request.token_ids or request.prompt_text:
             return None
@@ -216,6 +230,7 @@ class InputResolver:
     ) -> Steps:
         """Fingerprint *token_ids*, giving the loop back between slices."""
         block_size = self._settings.block_size_tokens
+        blocks_max = self._settings.chain_blocks_max
         hashes: list[bytes] = []
         for piece in chain_slices(token_ids, block_size, self._settings.slice_blocks):
             if hashes and (
@@ -224,14 +239,18 @@ class InputResolver:
             ):
                 return TIMED_OUT
             hashes += piece
+            if chain_enabled and len(hashes) >= blocks_max:
+                break
         if not hashes:
             return failed(FailOpen.SHORTER_THAN_BLOCK)
-        exact_tokens = min(len(hashes) * block_size, INT32_MAX)
+        is_cut = chain_enabled and len(token_ids) // block_size > blocks_max
+        if is_cut:
+            del hashes[blocks_max:]
+        exact = hashes[-1], min(len(hashes) * block_size, INT32_MAX)
         if not chain_enabled:
-            return ResolvedInput([], [], hashes[-1], exact_tokens)
-        return ResolvedInput(
-            hashes, list(repeat(block_size, len(hashes))), hashes[-1], exact_tokens
-        )
+            return ResolvedInput([], [], *exact)
+        counts = list(repeat(block_size, len(hashes)))
+        return ResolvedInput(hashes, counts, *exact, is_cut=is_cut)
 
 
 TIMED_OUT = ResolvedInput([], [], b"", 0, timed_out=True)

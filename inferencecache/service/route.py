@@ -15,8 +15,9 @@ A lookup passes these points in order; the first that has something to say answe
 8. Nothing becomes AFFINITY_HINT where a replica serves the scope, else NO_HINT.
 
 Everything is one synchronous pass, so on an event loop the index cannot change underneath it. Only
-hashing a huge prompt and waiting for a tokenizer interrupt it, and both come before the index is
-asked.
+hashing a huge prompt and waiting for a tokenizer interrupt it, which both come before the index is
+asked, and matching a chain of thousands of blocks; what changes meanwhile counts for the blocks to
+come.
 
 Every lookup passes here, mostly with cold caches, where each further function costs about a
 microsecond. So what depends on no prompt is in a :class:`LookupPlan`, and named tuples are made by
@@ -25,6 +26,7 @@ microsecond. So what depends on no prompt is in a :class:`LookupPlan`, and named
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from inferencecache.clock import NS_PER_US, Clock
@@ -32,10 +34,11 @@ from inferencecache.policy import PolicyStore
 from inferencecache.ranking import RankedReplica
 from inferencecache.service.gates import GATES, Found, Gate, below_minimum_prefix
 from inferencecache.service.lookup_plan import LookupPlan, LookupPlans
-from inferencecache.service.match import Matcher, Question
+from inferencecache.service.match import FoundInSlices, Matcher, Question
 from inferencecache.service.resolve import (
     FailOpen,
     InputResolver,
+    ResolvedInput,
     effective_tokens,
     has_valid_chain,
     resolve_sent,
@@ -90,6 +93,8 @@ class RouteParts:
         clock: Time of day for freshness, monotonic time for deadlines and latency.
         observer: Told about each answer.
         tokenize_timeout_ns: Time for a prompt when nobody else sets any.
+        chain_blocks_max: Blocks of a chain that count.
+        match_slice_blocks: Longest chain that is matched in one step, in blocks.
     """
 
     matcher: Matcher
@@ -98,6 +103,8 @@ class RouteParts:
     clock: Clock
     observer: LookupObserver
     tokenize_timeout_ns: int
+    chain_blocks_max: int
+    match_slice_blocks: int
 
 
 class LookupRoute:
@@ -108,12 +115,15 @@ class LookupRoute:
     """
 
     __slots__ = (
+        "_blocks_max",
         "_matcher",
         "_monotonic_ns",
         "_now_ns",
         "_observer",
         "_parts",
         "_plans",
+        "_slice_blocks",
+        "chains_cut",
         "fail_opens",
     )
 
@@ -124,6 +134,10 @@ class LookupRoute:
         self._observer = parts.observer
         self._monotonic_ns = parts.clock.monotonic_ns
         self._now_ns = parts.clock.now_ns
+        self._blocks_max = parts.chain_blocks_max
+        self._slice_blocks = parts.match_slice_blocks
+        self.chains_cut = 0
+        """Lookups of chains whose end was ignored."""
         self.fail_opens: dict[FailOpen, int] = dict.fromkeys(FailOpen, 0)
         """Inputs that could not be used, by reason."""
 
@@ -133,7 +147,7 @@ class LookupRoute:
         deadline_ns: int | None = None,
         trace: RouteTrace | None = None,
     ) -> RouteAnswer | None:
-        """Decide at once, or return None where the input has to be derived: see :meth:`steps`.
+        """Decide at once, or return None where it takes more than one step: see :meth:`steps`.
 
         Args:
             request: The question.
@@ -166,15 +180,40 @@ class LookupRoute:
             deadline_ns = _tighter(deadline_ns, started_ns + plan.budget_ns)
         decision = self._decide_sent(plan, request, deadline_ns, trace)
         if decision is None:
-            chain_enabled = plan.policy.chain_enabled
-            if deadline_ns is None and will_tokenize(request, chain_enabled=chain_enabled):
+            if deadline_ns is None and will_tokenize(
+                request, chain_enabled=plan.policy.chain_enabled
+            ):
                 deadline_ns = started_ns + self._parts.tokenize_timeout_ns
+            resolved = yield from self._resolve(plan, request, deadline_ns)
+            question = Question(plan, request, resolved, self._now_ns(), trace)
+            decision = yield from self._answer_in_steps(question, deadline_ns)
+        return self._finish(request, decision, started_ns)
+
+    def _resolve(
+        self, plan: LookupPlan, request: RouteRequest, deadline_ns: int | None
+    ) -> Generator[Wait | None, bool | None, ResolvedInput]:
+        """Return the input that counts, derived where the request does not carry it."""
+        chain_enabled = plan.policy.chain_enabled
+        resolved = resolve_sent(request, self._blocks_max, chain_enabled=chain_enabled)
+        if resolved is None:
             resolved = yield from self._parts.resolver.derive_steps(
                 request, deadline_ns, chain_enabled=chain_enabled
             )
-            question = Question(plan, request, resolved, self._now_ns(), trace)
-            decision = self._answer(question, deadline_ns)
-        return self._finish(request, decision, started_ns)
+        return resolved
+
+    def _answer_in_steps(
+        self, question: Question, deadline_ns: int | None
+    ) -> Generator[None, bool | None, Decision]:
+        """Answer like :meth:`_answer`, giving the loop back while a long chain is matched."""
+        blocks = len(question.resolved.block_token_counts)
+        if blocks <= self._slice_blocks or not question.plan.can_match:
+            return self._answer(question, deadline_ns)
+        sliced = yield from self._matcher.find_slices(
+            question, self._slice_blocks, partial(self._is_late, deadline_ns, question.trace)
+        )
+        if sliced is None:
+            return ReasonCode.TIMEOUT, (), "", question.resolved.token_ids
+        return self._answer(question, deadline_ns, sliced)
 
     def _finish(self, request: RouteRequest, decision: Decision, started_ns: int) -> RouteAnswer:
         reason_code, replicas, adapter_id, token_ids = decision
@@ -195,7 +234,7 @@ class LookupRoute:
         deadline_ns: int | None,
         trace: RouteTrace | None,
     ) -> Decision | None:
-        """Return the decision on what *request* carries, None where hashes must be derived."""
+        """Return the decision on what *request* carries, None where it takes more than a step."""
         policy = plan.policy
         if trace is not None and not plan.is_reserved:
             trace.policy = policy
@@ -203,8 +242,8 @@ class LookupRoute:
             refusal = self._refuse(plan, request, deadline_ns, trace)
             if refusal is not None:
                 return refusal
-        resolved = resolve_sent(request, chain_enabled=policy.chain_enabled)
-        if resolved is None:
+        resolved = resolve_sent(request, self._blocks_max, chain_enabled=policy.chain_enabled)
+        if resolved is None or len(resolved.block_token_counts) > self._slice_blocks:
             return None
         question = tuple.__new__(Question, (plan, request, resolved, self._now_ns(), trace))
         return self._answer(question, deadline_ns)
@@ -229,19 +268,26 @@ class LookupRoute:
             return _REQUIRES_CHAIN
         return None
 
-    def _answer(self, question: Question, deadline_ns: int | None) -> Decision:
+    def _answer(
+        self,
+        question: Question,
+        deadline_ns: int | None,
+        sliced: FoundInSlices | None = None,
+    ) -> Decision:
         plan, request, resolved, _, trace = question
         token_ids = resolved.token_ids
         if trace is not None:
             trace.resolved = resolved
+        if resolved.is_cut:
+            self.chains_cut += 1
         if resolved.timed_out or self._is_late(deadline_ns, trace):
             return ReasonCode.TIMEOUT, (), "", token_ids
         if self._is_unusable(question):
             return ReasonCode.NO_HINT, (), "", token_ids
-        found = self._matcher.find(question)
+        found = self._matcher.find(question, sliced)
         if self._is_late(deadline_ns, trace):
             return ReasonCode.TIMEOUT, (), "", token_ids
-        reason_code, replicas = self._pass_gates(question, found)
+        reason_code, replicas = self._pass_gates(question, found, sliced)
         if plan.credits_use and reason_code is ReasonCode.PREFIX_MATCH:
             self._matcher.credit(question, replicas)
         return reason_code, replicas, request.adapter_id, token_ids
@@ -261,7 +307,7 @@ class LookupRoute:
             trace.add_gate(gate, ReasonCode.NO_HINT)
         return gate is not None
 
-    def _pass_gates(self, question: Question, found: Found) -> Found:
+    def _pass_gates(self, question: Question, found: Found, sliced: FoundInSlices | None) -> Found:
         """Return what the policy leaves of *found*, or the affinity pick where nothing is left."""
         plan, _, resolved, _, trace = question
         policy = plan.policy
@@ -277,7 +323,7 @@ class LookupRoute:
             if not replicas:
                 break
         if reason_code is ReasonCode.NO_HINT and policy.affinity_enabled:
-            reason_code, replicas = self._matcher.pick_affinity(question)
+            reason_code, replicas = self._matcher.pick_affinity(question, sliced)
             if trace is not None:
                 trace.add_gate(Gate.AFFINITY, reason_code, 0, len(replicas))
         return reason_code, replicas

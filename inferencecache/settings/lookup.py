@@ -27,6 +27,14 @@ class LookupSettings:
         minimum=1,
         help="Most token ids one lookup may carry or its prompt may become; more fails open.",
     )
+    chain_blocks_max: int = knob(
+        131_072,
+        flag="max-lookup-blocks",
+        kind=KnobKind.INTEGER,
+        unit="blocks",
+        minimum=1,
+        help="Most blocks of a chain that one lookup takes into account; the rest is ignored.",
+    )
     prompt_text_bytes_max: int = knob(
         1_048_576,
         flag="max-prompt-text-bytes",
@@ -58,4 +66,12 @@ class LookupSettings:
         unit="blocks",
         minimum=1,
         help="Blocks of a prompt hashed before a lookup gives the event loop back.",
+    )
+    match_slice_blocks: int = knob(
+        2_048,
+        flag="lookup-slice-blocks",
+        kind=KnobKind.INTEGER,
+        unit="blocks",
+        minimum=1,
+        help="Blocks of a chain matched before a lookup gives the event loop back.",
     )

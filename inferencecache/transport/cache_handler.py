@@ -73,9 +73,14 @@ class CacheHandler:
         self._slice_entries = parts.ingest_slice_entries
         self._completer = Completer()
         self._stages = parts.stages
-        self._untimed = read_route_request, route_response
+        blocks_max = parts.plane.blocks_read_max
+
+        def read(data: bytes) -> RouteRequest | None:
+            return read_route_request(data, blocks_max)
+
+        self._untimed = read, route_response
         self._timed = (
-            partial(parts.stages.timed, "read", read_route_request),
+            partial(parts.stages.timed, "read", read),
             partial(parts.stages.timed, "write", route_response),
         )
 

@@ -8,8 +8,8 @@ from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 def route_request(
     message: pb.LookupRouteRequest,
+    blocks_max: int | None = None,
     block_hashes: Sequence[bytes] | None = None,
-    block_token_counts: Sequence[int] | None = None,
 ) -> RouteRequest:
     """Return what *message* asks.
 
@@ -18,8 +18,8 @@ def route_request(
 
     Args:
         message: The request, or what is left of it.
-        block_hashes: The chain where it was taken out of the message.
-        block_token_counts: Its counts where they were taken out of the message.
+        blocks_max: Blocks and counts that are taken out of the message; None for all.
+        block_hashes: The blocks where they were taken out before.
     """
     return RouteRequest(
         model_id=message.model_id,
@@ -28,10 +28,8 @@ def route_request(
         adapter_id=message.adapter_id,
         prefix_hash=message.prefix_hash,
         prefix_token_count=message.prefix_token_count,
-        block_hashes=message.block_hashes[:] if block_hashes is None else block_hashes,
-        block_token_counts=(
-            message.block_token_counts[:] if block_token_counts is None else block_token_counts
-        ),
+        block_hashes=(message.block_hashes[:blocks_max] if block_hashes is None else block_hashes),
+        block_token_counts=message.block_token_counts[:blocks_max],
         token_ids=message.token_ids,
         prompt_text=message.prompt_text,
         ttft_ms=message.slo.ttft_ms,

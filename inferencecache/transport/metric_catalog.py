@@ -61,6 +61,11 @@ LOOKUP_FAIL_OPEN: Final = MetricSpec(
     labels=("cause",),
     help="LookupRoute requests whose input could not be used, answered with NO_HINT.",
 )
+LOOKUP_CHAINS_CUT: Final = MetricSpec(
+    name="inferencecache_lookup_route_chains_cut_total",
+    kind=MetricKind.COUNTER,
+    help="LookupRoute requests whose chain was longer than lookups take into account.",
+)
 UNPARSABLE_MESSAGES: Final = MetricSpec(
     name="inferencecache_grpc_unparsable_messages_total",
     kind=MetricKind.COUNTER,
@@ -158,6 +163,7 @@ CATALOG: Final = (
     LOOKUP_CALLS,
     LOOKUP_LATENCY,
     LOOKUP_FAIL_OPEN,
+    LOOKUP_CHAINS_CUT,
     UNPARSABLE_MESSAGES,
     HANDLER_ERRORS,
     INGEST_UPDATES,

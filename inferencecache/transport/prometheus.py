@@ -101,9 +101,12 @@ class ServerMetrics:
         """Count a call to *method* that ended in an unexpected exception."""
         self._labelled[catalog.HANDLER_ERRORS].add((method,))
 
-    def watch_fail_opens(self, fail_opens: Mapping[FailOpen, int]) -> None:
-        """Show *fail_opens*, lookups whose input could not be used by cause, from now on."""
+    def watch_fail_opens(
+        self, fail_opens: Mapping[FailOpen, int], chains_cut: Callable[[], int]
+    ) -> None:
+        """Show lookups whose input could not be used, by cause, or not to its end, from now on."""
         self._fail_opens = fail_opens
+        self.add_source(lambda: [Family(catalog.LOOKUP_CHAINS_CUT, {(): chains_cut()})])
 
     def add_source(self, families: Callable[[], list[Family]]) -> None:
         """Show what *families* returns, too, from now on."""

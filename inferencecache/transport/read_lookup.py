@@ -42,27 +42,28 @@ _REST_BYTES_MAX: Final = 512
 """Longest remainder worth remembering; it bounds what a peer can make us remember."""
 
 
-def read_route_request(data: bytes) -> RouteRequest | None:
+def read_route_request(data: bytes, blocks_max: int | None = None) -> RouteRequest | None:
     """Return what a serialised LookupRouteRequest asks, or None where it does not parse.
 
     Args:
         data: The message as received.
+        blocks_max: Blocks of its chain that are read, and counts; None for all.
     """
     try:
-        cut = _cutter.cut(data)
-        request = _read_cut(*cut) if cut is not None else None
-        return route_request(_parse(data)) if request is None else request
+        cut = _cutter.cut(data, blocks_max)
+        request = _read_cut(*cut, blocks_max) if cut is not None else None
+        return route_request(_parse(data), blocks_max) if request is None else request
     except DecodeError:
         return None
 
 
 def _read_cut(
-    hashes: PackedHashes, counts: Sequence[int] | None, rest: bytes
+    hashes: PackedHashes, counts: Sequence[int] | None, rest: bytes, blocks_max: int | None
 ) -> RouteRequest | None:
     """Return what a chain and the *rest* of its message ask, None if the rest has more of it."""
     if counts is None:
         message = _parse(rest)
-        return None if message.block_hashes else route_request(message, hashes)
+        return None if message.block_hashes else route_request(message, blocks_max, hashes)
     read = _read_rest if len(rest) <= _REST_BYTES_MAX else _read_rest.__wrapped__
     asked = read(rest)
     if asked is None:

@@ -24,6 +24,9 @@ _KIND_MASK: Final = 7
 _MORE: Final = 0x80
 """Set in every byte of a varint but its last one."""
 
+_VARINT_BYTES_MAX: Final = 4
+"""Longest varint read here: no message has more than 2**28 bytes."""
+
 
 CutChain = tuple[PackedHashes, Sequence[int] | None, bytes]
 """The blocks, their token counts, and the message without both.
@@ -45,10 +48,14 @@ class ChainCutter:
         self._hashes_tag = _tag(descriptor, "block_hashes")
         self._counts_tag = _tag(descriptor, "block_token_counts")
 
-    def cut(self, data: bytes) -> CutChain | None:
+    def cut(self, data: bytes, blocks_max: int | None = None) -> CutChain | None:
         """Return the chain in *data*, None where it has none or has it in another shape.
 
         The caller reads the rest, and must find no further hash or count in it.
+
+        Args:
+            data: The message.
+            blocks_max: Blocks and counts that are wanted, None for all.
         """
         tag = self._hashes_tag
         start = 0 if data.startswith(tag) else _find(data, tag[0])
@@ -56,7 +63,11 @@ class ChainCutter:
         if stop < 0:
             return None
         counts, after = _counts_at(data, stop, self._counts_tag)
-        return _packed(data, start, stop), counts, data[:start] + data[after:]
+        rest = data[:start] + data[after:]
+        if blocks_max is not None and stop - start > blocks_max * (data[start + 1] + 2):
+            stop = start + blocks_max * (data[start + 1] + 2)
+            counts = counts and counts[:blocks_max]
+        return _packed(data, start, stop), counts, rest
 
 
 def _tag(descriptor: Descriptor, name: str) -> bytes:
@@ -126,11 +137,11 @@ def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, 
     """Return the token counts at *at* and where they end, or None and *at* for the library.
 
     Counts below 128 take one byte each, so the field's content is the sequence of them. A larger
-    count of two bytes, the same for every block, is read once.
+    count, the same for every block, is read once.
     """
     if not data.startswith(tag, at):
         return None, at
-    size, width = _short_varint(data, at + 1)
+    size, width = _varint(data, at + 1)
     begin = at + 1 + width
     end = begin + size
     content = data[begin:end]
@@ -138,17 +149,17 @@ def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, 
         return None, at
     if content.isascii():
         return content, end
-    count, width = _short_varint(content, 0)
+    count, width = _varint(content, 0)
     if content == content[:width] * (size // width if width else 0):
         return [count] * (size // width), end
     return None, at
 
 
-def _short_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the varint at *at* and its width; 0 and 0 if it has more than two bytes."""
-    head = data[at : at + 2]
-    if head and head[0] < _MORE:
-        return head[0], 1
-    if len(head) == 2 and head[1] < _MORE:  # noqa: PLR2004 - the two bytes asked for
-        return head[0] - _MORE | head[1] << 7, 2
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the varint at *at* and its width; 0 and 0 if it has more than four bytes."""
+    value = 0
+    for place, byte in enumerate(data[at : at + _VARINT_BYTES_MAX]):
+        value |= (byte & _MORE - 1) << 7 * place
+        if byte < _MORE:
+            return value, place + 1
     return 0, 0

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from inferencecache.app.server import Server, running_server
 from inferencecache.cli.reference import pages
 from inferencecache.settings.http import HttpSettings
+from inferencecache.settings.lookup import LookupSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport.http_public import PublicListener, PublicView
 from inferencecache.transport.listen import ListenError
@@ -206,6 +207,21 @@ async def test_lookups_and_ingest_show_on_the_metrics_page(
     assert after["inferencecache_ingest_entries_total", ""] == 1
     assert ("process_resident_memory_bytes", "") in after
     assert [name for name, _ in after if name.startswith("python_gc_")]
+
+
+@pytest.mark.parametrize(("blocks_max", "cut"), [(1, 1), (2, 0)])
+async def test_lookups_of_overlong_chains_show_on_the_metrics_page(
+    http: aiohttp.ClientSession, blocks_max: int, cut: int
+) -> None:
+    """One block more than counts is one too many."""
+    settings = throwaway_server_settings(lookup=LookupSettings(chain_blocks_max=blocks_max))
+    async with running_server(settings) as server:
+        await report(server, "m1")
+        answer = await ask(server, "m1")
+        page = await scrape(server, http)
+
+    assert [s.matched_tokens for s in answer.replica_scores] == [64 * blocks_max]
+    assert page["inferencecache_lookup_route_chains_cut_total", ""] == cut
 
 
 async def test_the_page_shows_only_what_the_catalogue_knows(

@@ -37,6 +37,36 @@ async def seed(served: ServedPlane) -> None:
     )
 
 
+@pytest.mark.parametrize(("blocks", "matched"), [(30, 30), (31, 30), (5_000, 30)])
+@pytest.mark.parametrize("width", [8, None])
+async def test_the_end_of_an_overlong_chain_is_ignored(
+    blocks: int, matched: int, width: int | None
+) -> None:
+    """Whether it comes packed or its hashes differ in length, and with counts or without."""
+    hashes = [key if width else key.lstrip(b"\0") for key in keys(blocks)]
+    plane = new_plane(lookup=LookupSettings(chain_blocks_max=30, match_slice_blocks=8))
+    async with serve(plane) as served:
+        await served.report(update("A", chain_entry(hashes)), update("B", chain_entry(hashes[:10])))
+        answer = await served.look_up(
+            block_hashes=hashes, block_token_counts=[16] * min(blocks, 40)
+        )
+
+    assert answer.reason_code == "PREFIX_MATCH"
+    assert [s.matched_tokens for s in answer.replica_scores] == [matched * 16, 160]
+    assert plane.chains_cut == (blocks > 30)
+
+
+async def test_a_chain_within_the_limit_needs_all_its_counts() -> None:
+    """Nothing of a malformed chain is matched, however long the limit."""
+    plane = new_plane(lookup=LookupSettings(chain_blocks_max=30))
+    async with serve(plane) as served:
+        await served.report(update("A", chain_entry(keys(30))))
+        answer = await served.look_up(block_hashes=keys(30), block_token_counts=[16] * 29)
+
+    assert (answer.reason_code, len(answer.replica_scores)) == ("NO_HINT", 0)
+    assert plane.fail_opens[FailOpen.CHAIN_LENGTHS_DIFFER] == 1
+
+
 async def test_token_ids_are_the_chain_they_hash_to(served: ServedPlane) -> None:
     """Token ids and their chain get the same answer; token ids are not echoed."""
     await seed(served)

@@ -5,10 +5,18 @@ from collections import Counter
 
 import pytest
 
-from inferencecache.ranking import affinity_seed, pick_affinity
+from inferencecache.ranking import PromptDraw, affinity_seed
 
 THREE = ["r-1", "r-2", "r-3"]
 FIVE = [*THREE, "r-4", "r-5"]
+
+
+def picked(replicas: list[str], *seeds: bytes) -> str:
+    """Return the replica that a seed in so many parts falls on."""
+    draw = PromptDraw()
+    for seed in seeds:
+        draw.add(seed)
+    return draw.pick(replicas)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +32,7 @@ def test_published_picks_of_chains(chain: list[bytes], of_three: str, of_five: s
     """Chains fall on the published replicas; the split into blocks matters."""
     seed = affinity_seed(chain, b"ignored")
 
-    assert (pick_affinity(THREE, seed), pick_affinity(FIVE, seed)) == (of_three, of_five)
+    assert (picked(THREE, seed), picked(FIVE, seed)) == (of_three, of_five)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +43,18 @@ def test_published_picks_of_exact_hashes(prefix_hash: bytes, of_three: str, of_f
     """Exact hashes are the seed as they are and fall on the published replicas."""
     seed = affinity_seed([], prefix_hash)
 
-    assert (pick_affinity(THREE, seed), pick_affinity(FIVE, seed)) == (of_three, of_five)
+    assert (picked(THREE, seed), picked(FIVE, seed)) == (of_three, of_five)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_pieces_of_a_chain_fall_where_the_chain_does(size: int) -> None:
+    """However long they are, and whatever lengths their hashes have."""
+    chain = [b"a" * length for length in (3, 3, 3, 1, 0, 8, 8)]
+    pieces = [chain[at : at + size] for at in range(0, len(chain), size)]
+
+    whole = picked(FIVE, affinity_seed(chain, b""))
+
+    assert picked(FIVE, *(affinity_seed(piece, b"") for piece in pieces)) == whole
 
 
 def test_mixed_lengths_are_written_before_each_hash() -> None:
@@ -53,7 +72,7 @@ def test_nothing_to_go_by_gives_no_seed() -> None:
 
 def test_a_lone_replica_gets_everything() -> None:
     """Ten seeds all fall on the only replica."""
-    assert {pick_affinity(["r-1"], f"seed-{n}".encode()) for n in range(10)} == {"r-1"}
+    assert {picked(["r-1"], f"seed-{n}".encode()) for n in range(10)} == {"r-1"}
 
 
 def test_picks_are_balanced() -> None:
@@ -61,7 +80,7 @@ def test_picks_are_balanced() -> None:
     rng = random.Random(7)
     replicas = [f"r-{n}" for n in range(8)]
 
-    picks = Counter(pick_affinity(replicas, rng.randbytes(32)) for _ in range(1_000))
+    picks = Counter(picked(replicas, rng.randbytes(32)) for _ in range(1_000))
 
     assert len(picks) == 8
     assert all(80 <= count <= 220 for count in picks.values())

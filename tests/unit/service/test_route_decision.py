@@ -101,10 +101,127 @@ def test_huge_prompts_are_hashed_in_slices() -> None:
 
 
 def test_small_requests_take_no_pause() -> None:
-    """What fits into one slice, and every wire chain, is answered at once."""
+    """What fits into one slice is answered at once."""
     plane = new_plane()
-    for request in (question(token_ids=range(1, 10_000)), chain_question(keys(8_192))):
+    for request in (question(token_ids=range(1, 10_000)), chain_question(keys(2_048))):
         assert finish(plane.lookup_route_steps(request))[1] == []
+
+
+MATCH_SLICED = LookupSettings(match_slice_blocks=3)
+
+
+def test_long_chains_are_matched_in_slices() -> None:
+    """The loop gets its turn in between, and the answer is the one step's."""
+    sliced, whole = new_plane(lookup=MATCH_SLICED), new_plane()
+    for plane in (sliced, whole):
+        report(plane, "A", CHAIN)
+        report(plane, "B", CHAIN[:5])
+        report(plane, "C", keys(1, salt=3))
+
+    assert sliced.answer_sent(chain_question(CHAIN)) is None
+    answer, pauses = finish(sliced.lookup_route_steps(chain_question(CHAIN)))
+
+    assert pauses == [None] * 2
+    assert [(r.replica_id, r.matched_blocks) for r in answer.replicas] == [("A", 8), ("B", 5)]
+    assert answer == whole.answer_sent(chain_question(CHAIN))
+
+
+def test_long_chains_that_nobody_holds_are_pinned_alike() -> None:
+    """Hashing them for the affinity pick is sliced, too."""
+    sliced, whole = new_plane(lookup=MATCH_SLICED), new_plane()
+    for plane in (sliced, whole):
+        for replica_id in "ABCDE":
+            report(plane, replica_id, keys(2, salt=3))
+    for salt in range(4, 20):
+        request = chain_question(keys(8, salt=salt))
+        answer, pauses = finish(sliced.lookup_route_steps(request))
+
+        assert pauses == [None] * 3
+        assert answer.reason_code == "AFFINITY_HINT"
+        assert answer == whole.answer_sent(request)
+
+
+def test_what_is_reported_between_slices_counts_for_those_to_come() -> None:
+    """A replica that comes to hold all of it too late has matched nothing; the other goes on."""
+    plane = new_plane(lookup=MATCH_SLICED)
+    set_policy(plane, minimum_matched_tokens=0, routing_floor_score=0.0)
+    report(plane, "A", CHAIN[:4])
+    steps = plane.lookup_route_steps(chain_question(CHAIN))
+    next(steps)
+    report(plane, "A", CHAIN[4:])
+    report(plane, "B", CHAIN)
+
+    answer, _ = finish(steps)
+
+    assert [(r.replica_id, r.matched_blocks) for r in answer.replicas] == [("A", 8)]
+
+
+@pytest.mark.parametrize("held", [0, 8])
+@pytest.mark.parametrize("late_after", [1, 2])
+def test_time_that_runs_out_between_slices_is_a_timeout(held: int, late_after: int) -> None:
+    """While a chain is matched, and while it is hashed because nobody holds it."""
+    plane = new_plane(lookup=MATCH_SLICED)
+    report(plane, "A", CHAIN[:held] or keys(1, salt=3))
+    steps = plane.lookup_route_steps(chain_question(CHAIN), NOW_NS + NS_PER_MS)
+    for _ in range(late_after):
+        next(steps)
+    plane.clock.set_ns(NOW_NS + NS_PER_MS)
+
+    answer, _ = finish(steps)
+
+    assert answer.reason_code == "TIMEOUT"
+    assert answer.replicas == ()
+
+
+def test_caller_of_a_long_chain_that_has_gone_is_a_timeout() -> None:
+    """Told so between two slices, the lookup ends there."""
+    plane = new_plane(lookup=MATCH_SLICED)
+    report(plane, "A", CHAIN)
+    steps = plane.lookup_route_steps(chain_question(CHAIN))
+    next(steps)
+    with pytest.raises(StopIteration) as ended:
+        steps.send(True)  # noqa: FBT003 - the generator's protocol
+
+    assert ended.value.value.reason_code == "TIMEOUT"
+
+
+@pytest.mark.parametrize(("blocks", "matched", "cut"), [(4, 4, 0), (5, 5, 0), (6, 5, 1), (8, 5, 1)])
+def test_the_end_of_an_overlong_chain_is_ignored(blocks: int, matched: int, cut: int) -> None:
+    """What stands before it is matched as ever, and the lookup is counted."""
+    plane = new_plane(lookup=LookupSettings(chain_blocks_max=5))
+    report(plane, "A", CHAIN)
+
+    answer = plane.lookup_route(chain_question(CHAIN[:blocks]))
+
+    assert [(r.matched_blocks, r.matched_tokens) for r in answer.replicas] == [
+        (matched, matched * 16)
+    ]
+    assert plane.chains_cut == cut
+
+
+def test_the_end_of_an_overlong_prompt_is_ignored() -> None:
+    """A chain of token ids is cut like one that was sent."""
+    plane = new_plane(lookup=LookupSettings(slice_blocks=2, chain_blocks_max=5))
+    tokens = range(1, 16 * 8 + 1)
+    report(plane, "A", chain(tokens, 16))
+
+    answer, _ = finish(plane.lookup_route_steps(question(token_ids=tokens)))
+
+    assert [(r.matched_blocks, r.matched_tokens) for r in answer.replicas] == [(5, 80)]
+    assert plane.chains_cut == 1
+
+
+def test_a_prompt_is_hashed_to_its_end_where_its_last_hash_counts() -> None:
+    """An exact match of a prompt is never cut."""
+    plane = new_plane(lookup=LookupSettings(slice_blocks=2, chain_blocks_max=5))
+    set_policy(plane, strategy=Strategy(enable_chain_matching=False))
+    tokens = range(1, 16 * 8 + 1)
+    report(plane, "A", chain(tokens, 16))
+
+    answer, _ = finish(plane.lookup_route_steps(question(token_ids=tokens)))
+
+    assert [(r.matched_blocks, r.matched_tokens) for r in answer.replicas] == [(1, 128)]
+    assert plane.chains_cut == 0
 
 
 def test_caller_that_has_gone_is_a_timeout() -> None:

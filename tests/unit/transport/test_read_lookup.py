@@ -158,6 +158,32 @@ def test_usual_chains_stay_packed(tokens: int) -> None:
     assert list(request.block_token_counts) == [tokens] * len(CHAIN)
 
 
+@given(messages, st.integers(1, 6))
+def test_overlong_chains_are_read_to_the_limit(message: MESSAGE, blocks_max: int) -> None:
+    """Packed or not, as much of the blocks and of the counts."""
+    whole = read_route_request(message.SerializeToString())
+    request = read_route_request(message.SerializeToString(), blocks_max)
+
+    assert whole is not None
+    assert request is not None
+    assert list(request.block_hashes) == list(whole.block_hashes)[:blocks_max]
+    assert list(request.block_token_counts) == list(whole.block_token_counts)[:blocks_max]
+    assert plain(request)[:6] == plain(whole)[:6]
+
+
+@pytest.mark.parametrize("tokens", [16, 300])
+def test_long_chains_stay_packed(tokens: int) -> None:
+    """Also where the length of their counts takes more than two bytes."""
+    chain = [b"%08d" % number for number in range(20_000)]
+    message = MESSAGE(block_hashes=chain, block_token_counts=[tokens] * len(chain))
+    request = read_route_request(message.SerializeToString(), 19_000)
+
+    assert request is not None
+    assert type(request.block_hashes) is PackedHashes
+    assert list(request.block_hashes) == chain[:19_000]
+    assert list(request.block_token_counts) == [tokens] * 19_000
+
+
 def test_chains_without_counts_stay_packed() -> None:
     """A chain whose counts the library has to read is packed all the same."""
     counts = [*range(100, 139), 7]
