@@ -61,7 +61,7 @@ def prompt_size(envelope: Envelope, api: Api) -> PromptSize:
 def _of_prompts(raw: Raw) -> PromptSize:
     """Return the size of the longest prompt in *raw*: a text, or a list of texts, ids or lists."""
     view = memoryview(raw)
-    if view[:1] != b"[":
+    if bytes(view[:1]) != b"[":
         return PromptSize(text_bytes=view.nbytes)
     prompts = bytes(view)
     if not prompts.translate(None, _IN_TOKEN_IDS):
