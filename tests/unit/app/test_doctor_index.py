@@ -7,7 +7,7 @@ from inferencecache.client import FailOpenCause, LookupResult, ReasonCode
 from inferencecache.settings.doctor import DoctorSettings
 
 REFUSED = "UNAVAILABLE: last error: UNKNOWN: ipv4:127.0.0.1:1: ...: Connection refused"
-UNRESOLVED = (
+UNRESOLVED = "UNAVAILABLE: errors resolving x:1: [field:hostname lookup error:no address]"
     "UNAVAILABLE: errors resolving x:1: [field:hostname lookup error:address lookup failed]"
 )
 
