@@ -8,8 +8,6 @@ from inferencecache.settings.doctor import DoctorSettings
 
 REFUSED = "UNAVAILABLE: last error: UNKNOWN: ipv4:127.0.0.1:1: ...: Connection refused"
 UNRESOLVED = "UNAVAILABLE: errors resolving x:1: [field:hostname lookup error:no address]"
-    "UNAVAILABLE: errors resolving x:1: [field:hostname lookup error:address lookup failed]"
-)
 
 
 @pytest.mark.parametrize(
