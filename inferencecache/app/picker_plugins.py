@@ -16,7 +16,6 @@ from inferencecache.picker.pipeline import (
     DirectorParts,
     IgnorePlugins,
     Pipeline,
-    ProducerWork,
 )
 from inferencecache.picker.pipeline.build import PipelineSources, build_pipeline
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
@@ -34,16 +33,10 @@ from inferencecache.transport.picker_plugin_watch import PluginWatch
 from inferencecache.transport.picker_producers import ProducerTasks
 from inferencecache.transport.resource_files import DirectoryError, ResourceFiles
 from inferencecache.transport.structured_log import EventLog
+from inferencecache.transport.system_clock import SystemClock
 
 ENTRY_POINT_GROUP: Final = "inferencecache.picker_plugins"
 """Packages name their plugin types in this group."""
-
-
-class _NoProducers:
-    """Runs none, since there are none."""
-
-    async def run(self, work: ProducerWork) -> None:
-        """Return at once."""
 
 
 def no_plugins() -> Director:
@@ -51,7 +44,7 @@ def no_plugins() -> Director:
     return Director(
         DirectorParts(
             pipeline=EMPTY_PIPELINE,
-            runner=_NoProducers(),
+            runner=ProducerTasks(SystemClock(), running_max=1),
             observer=IgnorePlugins(),
             attributes_max=1,
         )

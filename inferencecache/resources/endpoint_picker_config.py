@@ -150,7 +150,7 @@ def _documents(source: SourceFile, settings: ResourceSettings) -> list[Document]
 def _read(document: Document, file: str) -> EndpointPickerConfig:
     value = document.value
     flaws = [*document.flaws, *_flaws_of_head(value)]
-    if not flaws:
+    if not flaws and isinstance(value, dict):
         try:
             return msgspec.convert(_without_nulls(value), EndpointPickerConfig)
         except (msgspec.ValidationError, RecursionError) as error:
@@ -169,10 +169,8 @@ def _flaws_of_head(value: object) -> Iterator[Flaw]:
             yield Flaw(field=key, value=shown(value.get(key)), allowed=" or ".join(allowed))
 
 
-def _without_nulls(value: object) -> object:
+def _without_nulls(value: dict[str, object]) -> dict[str, object]:
     """Return an object without the members that are null, which count as absent."""
-    if not isinstance(value, dict):
-        return value
     return {name: member for name, member in value.items() if member is not None}
 
 

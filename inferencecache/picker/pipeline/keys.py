@@ -20,11 +20,6 @@ class InflightLoad:
     prompt_tokens: int
     output_tokens: int = 0
 
-    @property
-    def tokens(self) -> int:
-        """All of them."""
-        return self.prompt_tokens + self.output_tokens
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixMatch:

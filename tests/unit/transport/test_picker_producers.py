@@ -191,6 +191,38 @@ async def _break(self: Stubborn, *_: object) -> Produced:
     raise RuntimeError("at last")
 
 
+class Immediate(Making):
+    """A producer that never waits."""
+
+    def produce_now(self, _request: Request, _endpoints: Sequence[EndpointView]) -> Produced:
+        """Say what it says."""
+        self.calls += 1
+        produced = Produced()
+        for made in self.produces:
+            produced.put(made, 1)
+        return produced
+
+
+async def test_a_producer_that_never_waits_is_called_in_place() -> None:
+    """Even where no task may be started; whoever needs its key comes behind it."""
+    noted, quick, dependant = Noted(), Immediate(A), Making(B, needs=(A,))
+    run = run_of(task_runner(running_max=1), noted, dependant=dependant, quick=quick)
+    await run.produce([])
+    assert (quick.calls, dependant.calls) == (1, 1)
+    assert noted.produced_by == ["quick", "dependant"]
+
+
+async def test_one_that_raises_in_place_takes_only_its_dependants_along() -> None:
+    """As one that runs as a task."""
+    bad, dependant, other = Immediate(A), Making(B, needs=(A,)), Immediate(C)
+    bad.produce_now = raising("produce_now").produce_now
+    run = run_of(task_runner(), bad=bad, dependant=dependant, other=other)
+    await run.produce([])
+    assert run.degraded == ["bad:raised"]
+    assert list(run.request.attributes) == ["c"]
+    assert dependant.calls == 0
+
+
 async def test_limits_are_each_producers_own() -> None:
     """A short one does not shorten its neighbour's."""
     short, long = Waiting(A, limit_ms=5), Waiting(B, limit_ms=60_000)

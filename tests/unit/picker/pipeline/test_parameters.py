@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import pytest
-from msgspec import Meta
+from msgspec import Meta, field
 
 from inferencecache.errors import ConfigError
 from inferencecache.picker.pipeline.parameters import PluginParameters, nearest, read_parameters
@@ -21,6 +21,7 @@ class Model(PluginParameters, frozen=True, kw_only=True):
     lru_size: Annotated[int, Meta(ge=1)] = 4
     mode: Literal["a", "b"] = "a"
     parts: tuple[Inner, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
     needed: str
 
 
@@ -38,12 +39,13 @@ def test_names_are_in_camel_case() -> None:
         ({"needed": "x", "mode": "c"}, "p.mode", "c", "Invalid enum value 'c'"),
         ({"needed": "x", "parts": [{}, {"size": -1}]}, "p.parts[1].size", -1, "int >= 1"),
         ({"lruSize": 1}, "p.needed", None, "a value"),
+        ({"needed": "x", "names": {"a": 1}}, "p.names[...]", {"a": 1}, "str, got int"),
         ({"needed": "x", "parts": [{"sice": 1}]}, "p.parts[0]", "sice", "no such parameter"),
         (
             {"needed": "x", "lruSizes": 1},
             "p",
             "lruSizes",
-            "lruSize, which is nearest; one of lruSize, mode, needed, parts",
+            "lruSize, which is nearest; one of lruSize, mode, names, needed, parts",
         ),
     ],
 )

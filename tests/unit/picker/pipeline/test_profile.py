@@ -1,6 +1,7 @@
 """Profiles: filters, weighted scores, pickers, and what happens when one of them fails."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from pipeline_rig import (
@@ -204,6 +205,25 @@ def test_a_handler_that_is_wrong_gets_the_first_profile(answer: str | None, kind
     run = run_of(profile("x"), profile("y"), h=handler)
     assert run.rank(workers("a")).profile == "x"
     assert run.degraded == [f"h:{kind}"]
+
+
+def test_without_a_handler_the_first_profile_is_taken() -> None:
+    """As of a pipeline that nobody built from a configuration."""
+    built = replace(pipeline(profiles=[profile("x"), profile("y")]), profile_handler=None)
+    assert director(built).open(question()).rank(workers("a")).profile == "x"
+
+
+async def test_a_filter_that_lacks_its_data_leaves_everybody_in() -> None:
+    """Without another token."""
+    made = key("made")
+    producer, needy = Making(made), Keeping()
+    producer.produce = raising("produce").produce
+    needy.consumes = (made,)
+    run = run_of(maker=producer, needy=needy)
+    views = workers("a", "b")
+    await run.produce(views)
+    assert len(run.rank(views).order) == 2
+    assert run.degraded == ["maker:raised"]
 
 
 def test_an_unknown_profile_is_the_callers_mistake() -> None:
