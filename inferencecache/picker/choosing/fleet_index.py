@@ -9,6 +9,7 @@ Places of one row are shared by all names and pools that lead to it.
 """
 
 from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -25,7 +26,7 @@ from inferencecache.picker.fleet import (
     Tier,
 )
 
-_SLICE_NAMES: Final = 500
+_SLICE_CANDIDATES: Final = 500
 
 
 class RowCandidates(NamedTuple):
@@ -92,7 +93,7 @@ class FleetIndex:
     everything: PoolIndex
     pools: Mapping[ObjectName, PoolIndex]
     may_lack_model: bool
-    names: frozenset[str]
+    names: AbstractSet[str]
 
 
 def fleet_index(fleet: Fleet) -> FleetIndex:
@@ -110,7 +111,7 @@ def fleet_index_slices(fleet: Fleet) -> Generator[None, None, FleetIndex]:
 
     Complexity: O(names in pools + endpoints x models).
     """
-    places: dict[tuple[bool, ObjectName, str], tuple[Candidate, ...]] = {}
+    places = _Places()
     everything = yield from _pool_slices(fleet.everything, places)
     pools: dict[ObjectName, PoolIndex] = {}
     for key, pool in fleet.pools.items():
@@ -122,27 +123,47 @@ def fleet_index_slices(fleet: Fleet) -> Generator[None, None, FleetIndex]:
         everything=everything,
         pools=pools,
         may_lack_model=has_default or any(rule.models is None for rule in rules),
-        names=frozenset(found.name for row in places.values() for found in row),
+        names=places.names,
     )
 
 
-def _pool_slices(
-    pool: Pool, places: dict[tuple[bool, ObjectName, str], tuple[Candidate, ...]]
-) -> Generator[None, None, PoolIndex]:
+class _Places:
+    """The candidates of each row, made once however many names and pools lead to it.
+
+    Attributes:
+        names: Of all candidates.
+    """
+
+    def __init__(self) -> None:
+        self._by_row: dict[tuple[bool, ObjectName, str], tuple[Candidate, ...]] = {}
+        self.names: set[str] = set()
+
+    def slices(self, member: Member, row: ModelRow) -> Generator[None, None, tuple[Candidate, ...]]:
+        """Return the candidates that serve *row*, giving way between bounded slices."""
+        key = (isinstance(member, Provider), member.key, row.name)
+        if key not in self._by_row:
+            made: list[Candidate] = []
+            for candidate in _candidates(member, row):
+                made.append(candidate)
+                self.names.add(candidate.name)
+                if not len(made) % _SLICE_CANDIDATES:
+                    yield
+            self._by_row[key] = tuple(made)
+        return self._by_row[key]
+
+
+def _pool_slices(pool: Pool, places: _Places) -> Generator[None, None, PoolIndex]:
     by_model: dict[str, dict[int, list[RowCandidates]]] = {}
     seen: dict[str, set[str]] = {}
     done = 0
     for number, member, name, row in _names(pool):
-        is_provider = isinstance(member, Provider)
-        key = (is_provider, member.key, row.name)
-        if key not in places:
-            places[key] = tuple(_candidates(member, row))
-        done += len(places[key])
-        fresh = _fresh(places[key], seen.setdefault(name, set()))
+        candidates = yield from places.slices(member, row)
+        done += len(candidates)
+        fresh = _fresh(candidates, seen.setdefault(name, set()))
         if fresh:
             rows = by_model.setdefault(name, {}).setdefault(number, [])
-            rows.append(RowCandidates(row, is_provider, fresh))
-        if done >= _SLICE_NAMES:
+            rows.append(RowCandidates(row, isinstance(member, Provider), fresh))
+        if done >= _SLICE_CANDIDATES:
             done = 0
             yield
     tiers = pool.tiers

@@ -1,6 +1,7 @@
 """Put the candidates of a tier in order."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from heapq import nsmallest
 from typing import Final, Protocol
 
@@ -54,7 +55,7 @@ class LeastInFlight:
         self._turn += 1
         self._turns[candidate.name] = self._turn
 
-    def retain(self, names: frozenset[str]) -> None:
+    def retain(self, names: AbstractSet[str]) -> None:
         """Forget whose turn it was, of all but *names*."""
         self._turns = {name: turn for name, turn in self._turns.items() if name in names}
 
