@@ -7,6 +7,7 @@ import msgspec
 from pipeline_rig import draws, question, sources, task_runner, worker
 from served_picker import SMALL, serve_picker
 
+import inferencecache.picker.pipeline as pipeline_package
 from inferencecache.app.picker_plugins import PickerPluginParts, PickerPlugins
 from inferencecache.picker.pipeline import (
     Director,
@@ -112,6 +113,19 @@ def test_words_of_the_code_stand_on_the_page() -> None:
     words += [field.encode_name for field in msgspec.structs.fields(EndpointPickerConfig)]
     words += [spec.name for spec in PICKER_PLUGIN_CATALOG]
     assert [word for word in words if word not in PAGE] == []
+
+
+def test_what_hooks_are_given_is_all_there() -> None:
+    """Every public field, and none that is not."""
+    table = PAGE.split("| hooks are given | with |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)
+    assert len(rows) == 7
+    for name, fields in rows:
+        given = getattr(pipeline_package, name)
+        named = set(re.findall(r"`(\w+)`", fields))
+        public = {field for field in given.__slots__ if not field.startswith("_")}
+        public |= {field for field, value in vars(given).items() if isinstance(value, property)}
+        assert named == public
 
 
 def test_every_method_of_a_hook_is_in_the_table() -> None:
