@@ -40,7 +40,6 @@ _SOURCE: Final[dict[MetricSpec, Callable[[Subscriber], float]]] = {
 }
 _REPLICA: Final[dict[MetricSpec, Callable[[EventMapper], float]]] = {
     catalog.BLOCKS: lambda found: found.blocks_total,
-    catalog.KEYS: lambda found: found.keys_total,
     catalog.STORED_BLOCKS: lambda found: found.counters.stored_blocks,
     catalog.REMOVED_BLOCKS: lambda found: found.counters.removed_blocks,
     catalog.CLEARS: lambda found: found.counters.cleared,
@@ -58,6 +57,7 @@ _REPLICA: Final[dict[MetricSpec, Callable[[EventMapper], float]]] = {
     catalog.CLOCK_SKEWS: lambda found: found.counters.clock_skews,
 }
 _REPLICA_NAMED: Final[dict[MetricSpec, Callable[[EventMapper], Iterable[tuple[object, int]]]]] = {
+    catalog.KEYS: lambda found: [(tier.name, keys) for tier, keys in found.keys_by_tier().items()],
     catalog.FAULTS: lambda found: found.counters.faults.items(),
     catalog.DROPS: lambda found: found.counters.drops.items(),
     catalog.UNMAPPED: lambda found: found.counters.unmapped_adapters.items(),
@@ -67,7 +67,6 @@ _SERVER: Final[dict[MetricSpec, Callable[[ServerLink], float]]] = {
     catalog.SERVER_UP: lambda found: found.is_up,
     catalog.PENDING_KEYS: lambda found: found.pending_keys,
     catalog.ROUNDS: lambda found: found.counters.rounds,
-    catalog.DELIVERY_FAILURES: lambda found: found.counters.failures,
     catalog.DELIVERED: lambda found: found.counters.stored_keys,
     catalog.EVICTED: lambda found: found.evicted_keys,
     catalog.LOSSES: lambda found: found.counters.losses,
@@ -167,5 +166,11 @@ class ProducerNumbers:
             oldest = min((first for first in firsts if first is not None), default=now_ns)
             ages[found.parts.target,] = (now_ns - oldest) / NS_PER_S
         yield Family(catalog.PENDING_AGE, ages)
+        failed: _Rows = {
+            (found.parts.target, method): float(calls)
+            for found in self._links
+            for method, calls in found.counters.failed_calls.items()
+        }
+        yield Family(catalog.DELIVERY_FAILURES, failed)
         for spec, read in _SERVER.items():
             yield Family(spec, {(found.parts.target,): float(read(found)) for found in self._links})

@@ -26,15 +26,23 @@ def best_tier(holders: int) -> CacheTier:
 
 
 class KeyTable:
-    """Holders of every key of one replica, by adapter."""
+    """Holders of every key of one replica, by adapter.
 
-    __slots__ = ("_partitions",)
+    Attributes:
+        t2_total: Keys whose best tier is T2.
+    """
+
+    __slots__ = ("_partitions", "t2_total")
 
     def __init__(self) -> None:
+        self.t2_total = 0
         self._partitions: dict[str, dict[int, int]] = {}
 
     def partition(self, adapter_id: str) -> dict[int, int]:
-        """Return the live mapping from key to packed holders of one adapter."""
+        """Return the live mapping from key to packed holders of one adapter.
+
+        Whoever changes it keeps :attr:`t2_total` right.
+        """
         found = self._partitions.get(adapter_id)
         if found is None:
             found = self._partitions[adapter_id] = {}
@@ -52,7 +60,9 @@ class KeyTable:
             partition[key] = new
         else:
             partition.pop(key, None)
-        return best_tier(old), best_tier(new)
+        was, now = best_tier(old), best_tier(new)
+        self.t2_total += (now is CacheTier.T2) - (was is CacheTier.T2)
+        return was, now
 
     def tier(self, adapter_id: str, key: int) -> CacheTier:
         """Return the best tier of *key*; ``NOWHERE`` if nobody holds it."""
@@ -84,4 +94,5 @@ class KeyTable:
         """Forget everything at once and return it, for the caller to take apart in slices."""
         gone = list(self._partitions.values())
         self._partitions = {}
+        self.t2_total = 0
         return gone

@@ -152,6 +152,11 @@ class EventMapper:
         """Keys held, over all adapters."""
         return len(self._ledger.keys)
 
+    def keys_by_tier(self) -> dict[CacheTier, int]:
+        """Return how many keys are held at best at each tier."""
+        t2_total = self._ledger.keys.t2_total
+        return {CacheTier.T1: self.keys_total - t2_total, CacheTier.T2: t2_total}
+
     def held_keys(self) -> dict[tuple[str, int], CacheTier]:
         """Return every held (adapter, key) with its tier; linear in keys."""
         return self._ledger.keys.held()
@@ -183,6 +188,8 @@ class EventMapper:
                 held[name] = min(block.tier, held.get(name, block.tier))
         assert len(blocks) == self._ledger.blocks_total, "blocks over all groups"  # noqa: S101 - ours
         assert held == self.held_keys(), "keys over all blocks"  # noqa: S101 - ours
+        t2_total = sum(tier is CacheTier.T2 for tier in held.values())
+        assert t2_total == self._ledger.keys.t2_total, "keys at T2"  # noqa: S101 - ours
 
     # ------------------------------------------------------------------ events
 

@@ -10,10 +10,10 @@ import msgspec
 
 from inferencecache.events.blocks import Block, BlockGroup, Detail, SharedCounts
 from inferencecache.events.chunking import Piece, cut_multiples, cut_pages, lone_key
-from inferencecache.events.key_table import T1_HOLDER, T1_MASK, T2_HOLDER
+from inferencecache.events.key_table import T1_HOLDER, T1_MASK
 from inferencecache.events.ledger import Ledger
 from inferencecache.events.mapper_counters import MapperCounters
-from inferencecache.events.mediums import GPU_LANE, one_copy
+from inferencecache.events.mediums import GPU_LANE, NOWHERE, one_copy
 from inferencecache.events.messages import BlockStored
 from inferencecache.events.operations import Changes, StoreRun
 from inferencecache.events.rank_space import Route
@@ -85,6 +85,8 @@ class Placer:
         ledger = self._ledger
         held = ledger.keys.partition(adapter_id)
         holders = held.get(key, 0)
+        if holders and not holders & T1_MASK:
+            ledger.keys.t2_total -= 1
         held[key] = holders + T1_HOLDER
         tokens = self._counts.share(tokens)
         blocks[engine_hash] = Block(key, tokens, adapter_id, 1, before, None)
@@ -136,7 +138,7 @@ class Placer:
         blocks, held = placing.group.blocks, self._ledger.keys.partition(adapter_id)
         before, start = (None, 0) if parent is None else (parent.chain, parent.tokens)
         counts = self._counts.run(start, event.block_size, len(keys))
-        lone, weight = one_copy(lane), _weight_of(lane)
+        lone = one_copy(lane)
         known = len(blocks)
         is_fresh = True
         for engine_hash, key, tokens in zip(event.block_hashes, keys, counts, strict=False):
@@ -144,11 +146,11 @@ class Placer:
             if blocks.setdefault(engine_hash, block) is not block:
                 self._store_again(placing, engine_hash, block, changes)
                 is_fresh = False
-            elif key in held:
-                held[key] += weight
-                is_fresh = False
+            elif key in held or lane != GPU_LANE:
+                is_fresh &= key not in held
+                self._ledger.keys.move(adapter_id, key, NOWHERE, block.tier)
             else:
-                held[key] = weight
+                held[key] = T1_HOLDER
             before = key
         self._ledger.blocks_total += len(blocks) - known
         self._emit(placing, keys, is_fresh=is_fresh, changes=changes)
@@ -220,10 +222,6 @@ class Placer:
                     is_fresh=is_fresh,
                 )
             )
-
-
-def _weight_of(lane: int) -> int:
-    return T1_HOLDER if lane == GPU_LANE else T2_HOLDER
 
 
 def _same_place(known: Block, fresh: Block) -> bool:

@@ -42,6 +42,7 @@ from inferencecache.transport.client_values import (
     ReplicaRef,
 )
 from inferencecache.transport.delivery_backoff import Backoff
+from inferencecache.transport.delivery_counters import EVENT_METHOD, REPORT_METHOD, LinkCounters
 from inferencecache.transport.delivery_evictions import EvictionPool
 from inferencecache.transport.delivery_lane import Lane, LaneParts
 from inferencecache.transport.lookup_client import AsyncLookupCaller
@@ -76,29 +77,6 @@ class LinkParts:
     clock: Clock
     log: EventLog
     changed: Callable[[], None]
-
-
-@dataclass(slots=True)
-class LinkCounters:
-    """Totals since the start.
-
-    Attributes:
-        rounds: Rounds acknowledged.
-        stored_keys: Keys acknowledged as stored.
-        failures: Attempts that failed.
-        losses: Connections lost.
-        resyncs: Lanes told everything again.
-        renewals: Times the slow repetition began.
-        refused: Rounds given up because they do not fit the wire; each is a bug.
-    """
-
-    rounds: int = 0
-    stored_keys: int = 0
-    failures: int = 0
-    losses: int = 0
-    resyncs: int = 0
-    renewals: int = 0
-    refused: int = 0
 
 
 class ServerLink:
@@ -335,10 +313,13 @@ class ServerLink:
 
     async def _is_over(self) -> bool:
         """Send the round; False, after a pause, if that has to be repeated."""
+        method = EVENT_METHOD
         try:
-            await self._send()
+            await self._line.publish(wire.clears(self._sending))
+            method = REPORT_METHOD
+            await self._report()
         except DeliveryError as error:
-            self._note_failure(error)
+            self._note_failure(error, method)
             if error.status not in _LOST:
                 await asyncio.sleep(self._backoff.next_ns() / NS_PER_S)
                 return False
@@ -347,8 +328,7 @@ class ServerLink:
             self._note_success()
         return True
 
-    async def _send(self) -> None:
-        await self._line.publish(wire.clears(self._sending))
+    async def _report(self) -> None:
         for update in wire.updates(self._sending, self.parts.outbox.update_blocks_max):
             await self._line.send(update)
         await self._line.confirm()
@@ -365,7 +345,7 @@ class ServerLink:
         await self._evictions.until_at_most(self.parts.delivery.evictions_max)
 
     def _eviction_failed(self, error: DeliveryError) -> None:
-        self._note_failure(error)
+        self._note_failure(error, EVENT_METHOD)
         if error.status in _LOST:
             self._lose()
 
@@ -374,10 +354,14 @@ class ServerLink:
         self.counters.rounds += 1
         self.counters.stored_keys += wire.stored_keys(self._sending)
 
-    def _note_failure(self, error: DeliveryError) -> None:
-        self.counters.failures += 1
+    def _note_failure(self, error: DeliveryError, method: str) -> None:
+        self.counters.failed_calls[method] += 1
         self.parts.log.warning(
-            "delivery_failed", server=error.target, status=error.status, detail=error.detail
+            "delivery_failed",
+            server=error.target,
+            method=method,
+            status=error.status,
+            detail=error.detail,
         )
 
 

@@ -39,9 +39,9 @@ def _replica(name: str, text: str, more: str = "") -> MetricSpec:
     return _spec(kind, name, "replica", text, more)
 
 
-def _server(name: str, text: str) -> MetricSpec:
+def _server(name: str, text: str, more: str = "") -> MetricSpec:
     kind = MetricKind.COUNTER if name.endswith("_total") else MetricKind.GAUGE
-    return _spec(kind, name, "server", text)
+    return _spec(kind, name, "server", text, more)
 
 
 SOURCE_STATE: Final = _source(
@@ -91,7 +91,7 @@ STRAY_ENDS: Final = _source("stray_ends_total", "End marks outside a replay.")
 
 EVENTS: Final = _replica("events_total", "Events taken in, by type.", "type")
 BLOCKS: Final = _replica("blocks", "Engine blocks remembered.")
-KEYS: Final = _replica("keys", "Keys held.")
+KEYS: Final = _replica("keys", "Keys held, by their best tier.", "tier")
 STORED_BLOCKS: Final = _replica("stored_blocks_total", "Blocks of the stores that were indexed.")
 REMOVED_BLOCKS: Final = _replica("removed_blocks_total", "Copies taken away by removals.")
 CLEARS: Final = _replica("clears_total", "Clears, by the engine or after a restart.")
@@ -142,7 +142,9 @@ PENDING_AGE: Final = _server(
     "pending_age_seconds", "Age of the oldest change the server was not sent; 0 for none."
 )
 ROUNDS: Final = _server("deliveries_total", "Deliveries acknowledged.")
-DELIVERY_FAILURES: Final = _server("delivery_failures_total", "Attempts to deliver that failed.")
+DELIVERY_FAILURES: Final = _server(
+    "delivery_failures_total", "Calls that failed, by their method; each is repeated.", "method"
+)
 DELIVERED: Final = _server("delivered_keys_total", "Keys acknowledged as stored.")
 EVICTED: Final = _server("evicted_keys_total", "Keys acknowledged as evicted.")
 LOSSES: Final = _server("server_losses_total", "Connections to the server lost.")

@@ -74,11 +74,11 @@ async def test_a_store_never_overtakes_an_eviction_of_its_key() -> None:
 
 async def test_refused_evictions_and_reports_are_repeated() -> None:
     """Errors and Acks that are not accepted cost time, not data."""
-    server = NotingServer()
+    server, log = NotingServer(), Lines()
     await server.start()
     async with engine_sockets() as engine:
         settings = producer_settings(source(engine), servers=server.target)
-        async with running_producer(settings, Lines()) as producer:
+        async with running_producer(settings, log) as producer:
             await producer.wait_synced()
             await engine.subscribed.wait()
             await engine.publish(B1)
@@ -101,6 +101,12 @@ async def test_refused_evictions_and_reports_are_repeated() -> None:
             assert producer.stats.servers[0].evicted_keys == 1
             assert server.notes[-1] == ("store", KEY)
     await server.kill()
+
+    failed = [(fields["method"], fields["status"]) for fields in log.fields_of("delivery_failed")]
+    assert list(dict.fromkeys(failed)) == [
+        ("PublishEvent", "RESOURCE_EXHAUSTED"),
+        ("ReportCacheState", "NOT_ACCEPTED"),
+    ]
 
 
 async def test_a_hanging_server_is_given_the_same_again() -> None:

@@ -109,7 +109,7 @@ async def test_the_metrics_page_shows_numbers_and_no_tokens() -> None:
         names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
         own = {name for name in names if name.startswith("inferencecache_")}
         assert f'inferencecache_producer_batches_total{{source="{REPLICA}"}} 1.0' in text
-        assert f'inferencecache_producer_keys{{replica="{REPLICA}"}} 1.0' in text
+        assert f'inferencecache_producer_keys{{replica="{REPLICA}",tier="T1"}} 1.0' in text
         assert own <= {spec.name for spec in PRODUCER_CATALOG}
         assert not [token for token in prompt if str(token) in text]
 

@@ -54,6 +54,25 @@ def test_tier_follows_the_set_of_mediums() -> None:
     assert producer.held == {}
 
 
+def test_keys_are_counted_by_their_best_tier() -> None:
+    """On the GPU T1, elsewhere only T2; whichever way a key came there."""
+    producer = Producer()
+    first, other = tokens(1, 3), tokens(900, 2)
+    steps = [
+        ([stored([1, 2, 3], first)], (3, 0)),
+        ([moved([1, 2], "CPU"), removed([1])], (2, 1)),
+        ([stored([7, 8], other, medium="DISK")], (2, 3)),
+        ([stored([9], other[:16])], (3, 2)),
+        ([stored([8], other[16:], parent=7)], (4, 1)),
+        ([removed([9]), removed([2]), removed([3])], (1, 3)),
+        ([CLEARED], (0, 0)),
+    ]
+    for events, (t1, t2) in steps:
+        producer.feed(*events)
+
+        assert producer.mapper.keys_by_tier() == {CacheTier.T1: t1, CacheTier.T2: t2}
+
+
 def test_host_removal_while_on_the_gpu_changes_nothing() -> None:
     """A copy that is loaded back keeps its tier when the host drops it."""
     producer = Producer()
