@@ -1,6 +1,7 @@
 """A producer on real sockets: several servers, servers that come and go, order per key."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 from engine_payloads import T16, batch, map_remove, map_store
@@ -17,11 +18,13 @@ from followed import (
     source,
 )
 from noting_server import NotingServer
+from scripted_cache_server import Context
 
 from inferencecache.app.producer import Producer, running_producer
 from inferencecache.app.server import running_server
 from inferencecache.clock import NS_PER_MS
 from inferencecache.settings.throwaway import throwaway_server_settings
+from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 P1 = list(range(1, 17))
 P2 = list(range(1, 33))
@@ -76,6 +79,40 @@ async def test_one_server_that_is_away_does_not_hold_up_the_other() -> None:
 
                 assert matched(server, P1) == 16
                 assert not producer.is_drained
+
+
+async def test_one_server_that_hangs_does_not_hold_up_the_other() -> None:
+    """Reports and evictions reach the quick one while the other has not taken its first report."""
+    slow = NotingServer()
+    taking = asyncio.Event()
+
+    async def hang(updates: AsyncIterator[pb.CacheStateUpdate], _context: Context) -> pb.Ack:
+        async for _ in updates:
+            taking.set()
+            await slow.released.wait()
+        return slow.ack
+
+    slow.on_report = hang
+    await slow.start()
+    async with (
+        asyncio.timeout(LIMIT_S),
+        engine_sockets() as engine,
+        running_server(throwaway_server_settings(), Lines()) as quick,
+    ):
+        servers = f"{slow.target},{quick.grpc_target}"
+        chosen = producer_settings(source(engine), servers=servers)
+        async with running_producer(chosen, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.subscribed.wait()
+            await engine.publish(B1)
+            await taking.wait()
+            await engine.publish(batch(map_store([5], T16), map_remove([1])))
+            await producer.until(lambda: producer.stats.servers[1].evicted_keys == 1)
+
+            assert (matched(quick, T16), matched(quick, P1)) == (16, 0)
+            assert producer.stats.servers[0].delivered_keys == 0
+            slow.released.set()
+    await slow.kill()
 
 
 async def test_a_server_that_comes_late_gets_what_is_held_then() -> None:
