@@ -135,14 +135,17 @@ class FleetPick:
 
     def _views(self, found: Survey) -> Views:
         """Return the candidates as plugins see them, all with their load of this moment."""
-        return [
-            (field.tier, [self._view(candidate) for candidate in field.candidates])
-            for field in found.fields
-        ]
+        counts = self._parts.in_flight.counts
+        loads = {0: NO_LOAD}
 
-    def _view(self, candidate: Candidate) -> EndpointView:
-        count = self._parts.in_flight.of(candidate.name)
-        return EndpointView(candidate, LoadSnapshot(requests_in_flight=count) if count else NO_LOAD)
+        def view(candidate: Candidate) -> EndpointView:
+            count = counts.get(candidate.name, 0)
+            load = loads.get(count)
+            if load is None:
+                load = loads[count] = LoadSnapshot(requests_in_flight=count)
+            return EndpointView(candidate, load)
+
+        return [(field.tier, [view(each) for each in field.candidates]) for field in found.fields]
 
     def _still_free(self, views: Views, found: Survey) -> tuple[Views, str]:
         """Return who may be picked after the wait, and the limit that keeps others away."""

@@ -46,9 +46,15 @@ class LeastInFlight:
 
     def rank(self, endpoints: Sequence[EndpointView]) -> Ranking:
         """Return the endpoints with the least to do; the score is what they have, negated."""
-        scored = [Scored(endpoint, 0.0 - self._load(endpoint.candidate)) for endpoint in endpoints]
-        order = nsmallest(_ORDERED_MAX, scored, key=self._place)
-        return Ranking(profile="", order=tuple(order), scored=tuple(endpoints))
+        counts, turns = self._in_flight.counts, self._turns
+        loads: list[tuple[float, int, str, EndpointView]] = []
+        for view in endpoints:
+            name, endpoint = view.candidate.name, view.candidate.endpoint
+            load = counts.get(name, 0) / (1.0 if endpoint is None else endpoint.weight)
+            loads.append((load, turns.get(name, 0), name, view))
+        least = nsmallest(_ORDERED_MAX, loads)
+        order = tuple([Scored(view, 0.0 - load) for load, _, _, view in least])
+        return Ranking(profile="", order=order, scored=tuple(endpoints))
 
     def chosen(self, candidate: Candidate) -> None:
         """Give *candidate* its turn."""
@@ -58,12 +64,3 @@ class LeastInFlight:
     def retain(self, names: AbstractSet[str]) -> None:
         """Forget whose turn it was, of all but *names*."""
         self._turns = {name: turn for name, turn in self._turns.items() if name in names}
-
-    def _load(self, candidate: Candidate) -> float:
-        endpoint = candidate.endpoint
-        weight = 1.0 if endpoint is None else endpoint.weight
-        return self._in_flight.of(candidate.name) / weight
-
-    def _place(self, scored: Scored) -> tuple[float, int, str]:
-        name = scored.endpoint.candidate.name
-        return -scored.score, self._turns.get(name, 0), name

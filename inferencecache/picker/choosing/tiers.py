@@ -11,10 +11,10 @@ def is_full(tier: Tier, candidates: Iterable[Candidate], in_flight: InFlight) ->
 
     Providers have no number of requests at which they are full.
     """
-    load = room = 0
+    counts, load, room = in_flight.counts, 0, 0
     for candidate in candidates:
         member = candidate.member
         if isinstance(member, WorkerSet):
             room += member.priors.concurrency_max
-            load += in_flight.of(candidate.name)
+            load += counts.get(candidate.name, 0)
     return bool(room) and load >= room * tier.saturation_max
