@@ -17,8 +17,10 @@ from inferencecache.transport.convert import (
     index_event,
     route_response,
     state_response,
+    update_at_once,
     update_steps,
 )
+from inferencecache.transport.convert_report import SINGLE_ENTRIES
 from inferencecache.transport.drive import Completer, drive, drive_lookup
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require, require_any
 from inferencecache.transport.lookup_stages import LookupStages
@@ -179,7 +181,10 @@ class CacheHandler:
         return pb.LookupRouteResponse(reason_code=ReasonCode.NO_HINT)
 
     async def _apply(self, message: WireUpdate) -> None:
-        update = await drive(update_steps(message, self._slice_entries))
+        if len(message.prefixes) < SINGLE_ENTRIES:
+            update = update_at_once(message)
+        else:
+            update = await drive(update_steps(message, self._slice_entries))
         if update is None:
             self._observer.message_unparsable("ReportCacheState")
             return

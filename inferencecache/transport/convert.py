@@ -1,7 +1,12 @@
 """Protobuf messages to the core's values and back; no message goes further down than here."""
 
 from inferencecache.transport.convert_lookup import route_request, route_response
-from inferencecache.transport.convert_report import UpdateSteps, state_update, update_steps
+from inferencecache.transport.convert_report import (
+    UpdateSteps,
+    state_update,
+    update_at_once,
+    update_steps,
+)
 from inferencecache.transport.convert_state import event_type_name, index_event, state_response
 
 __all__ = [
@@ -12,5 +17,6 @@ __all__ = [
     "route_response",
     "state_response",
     "state_update",
+    "update_at_once",
     "update_steps",
 ]

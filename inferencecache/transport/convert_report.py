@@ -33,6 +33,9 @@ UpdateSteps = Generator[None, None, StateUpdate | None]
 Kind = tuple[int, str]
 """Tier as on the wire, and adapter."""
 
+ChainOthers = tuple[int, str, bytes, int]
+"""Tier, adapter, and the hash and tokens of the whole prefix, as on the wire."""
+
 _HASH_TAG: Final = pb.PrefixEntry.DESCRIPTOR.fields_by_name["prefix_hash"].number << 3 | 2
 _HEAD_BYTES: Final = 2
 _WIDTH_MAX: Final = 127
@@ -43,12 +46,15 @@ _CHAIN_BYTES_MIN: Final = 256
 
 _cutter: Final = ChainCutter(pb.PrefixEntry.DESCRIPTOR)
 
-_SINGLE_ENTRIES: Final = 64
+SINGLE_ENTRIES: Final = 64
 """Entries read one by one before the loop gets its turn: each takes up to ten times as long as one
 that is read with others."""
 
 _TAILS_MAX: Final = 16_384
 """Tails remembered: a prompt of a quarter million tokens in blocks of 16 has as many."""
+
+_RESTS_MAX: Final = 1_024
+"""Remainders of chains remembered: tiers and adapters, mostly."""
 
 _TAIL_BYTES_MAX: Final = 64
 """Longest tail worth remembering; it bounds what a peer can make us remember."""
@@ -61,6 +67,40 @@ def update_steps(message: WireUpdate, slice_entries: int) -> UpdateSteps:
         message: The update as received.
         slice_entries: Entries read between two yields, >= 1.
     """
+    update = _update_head(message)
+    prefixes = message.prefixes
+    try:
+        for start in range(0, len(prefixes), slice_entries):
+            if start:
+                yield
+            yield from _add_slices(update, prefixes[start : start + slice_entries])
+    except DecodeError:
+        return None
+    return update
+
+
+def update_at_once(message: WireUpdate) -> StateUpdate | None:
+    """Return *message* read whole, None where an entry does not parse.
+
+    With fewer than :data:`SINGLE_ENTRIES` entries that is one step in any case.
+    """
+    update = _update_head(message)
+    try:
+        for _ in _add_slices(update, message.prefixes[:]):
+            pass
+    except DecodeError:
+        return None
+    return update
+
+
+def state_update(data: bytes) -> StateUpdate | None:
+    """Return a serialised CacheStateUpdate read whole, None where it does not parse."""
+    message = read_update(data)
+    return None if message is None else update_at_once(message)
+
+
+def _update_head(message: WireUpdate) -> StateUpdate:
+    """Return the update that *message* is without its entries."""
     update = StateUpdate(
         tenant_id=message.tenant_id,
         model_id=message.model_id,
@@ -71,32 +111,25 @@ def update_steps(message: WireUpdate, slice_entries: int) -> UpdateSteps:
     )
     if message.HasField("stats"):
         update.stats = _stats_report(message.stats)
-    prefixes = message.prefixes
-    try:
-        for start in range(0, len(prefixes), slice_entries):
-            if start:
-                yield
-            batch = _Batch(update)
-            for _, alike in groupby(prefixes[start : start + slice_entries], len):
-                yield from _add_entries(batch, list(alike))
-            batch.close()
-    except DecodeError:
-        return None
     return update
 
 
-def state_update(data: bytes) -> StateUpdate | None:
-    """Return a serialised CacheStateUpdate read whole, None where it does not parse."""
-    message = read_update(data)
-    if message is None:
-        return None
-    steps = update_steps(message, max(len(message.prefixes), 1))
-    while True:
-        try:
-            next(steps)
-        except StopIteration as finished:
-            update: StateUpdate | None = finished.value
-            return update
+def _add_slices(update: StateUpdate, prefixes: Sequence[bytes]) -> Iterator[None]:
+    """Add some of an update's entries, in slices.
+
+    Raises:
+        DecodeError: An entry does not parse.
+    """
+    batch = _Batch(update)
+    for _, alike in groupby(prefixes, len):
+        entries = list(alike)
+        if _add_together(batch, entries):
+            continue
+        for number, data in enumerate(entries, start=1):
+            if number % SINGLE_ENTRIES == 0:
+                yield
+            _add_single(batch, data)
+    batch.close()
 
 
 class _Batch:
@@ -119,17 +152,18 @@ class _Batch:
         self._counts += counts
 
     def add_chain(
-        self, entry: pb.PrefixEntry, hashes: Sequence[bytes], counts: Sequence[int]
+        self, hashes: Sequence[bytes], counts: Sequence[int], others: ChainOthers
     ) -> None:
-        """Add a chain; *entry* says the rest."""
+        """Add a chain; *others* says the rest of its entry."""
         self.close()
+        tier, adapter_id, prefix_hash, token_count = others
         self._update.add_chain(
             hashes,
             counts,
-            tier=entry.tier,
-            adapter_id=entry.adapter_id,
-            prefix_hash=entry.prefix_hash,
-            token_count=entry.token_count,
+            tier=tier,
+            adapter_id=adapter_id,
+            prefix_hash=prefix_hash,
+            token_count=token_count,
         )
 
     def close(self) -> None:
@@ -139,25 +173,26 @@ class _Batch:
             self._hashes, self._counts = [], []
 
 
-def _add_entries(batch: _Batch, entries: list[bytes]) -> Iterator[None]:
-    """Add entries of one length in order, in slices."""
+def _add_together(batch: _Batch, entries: list[bytes]) -> bool:
+    """Add entries of one length in order, if each is a hash with a tail that can be looked up."""
     size, head = len(entries[0]), entries[0][:_HEAD_BYTES]
-    joined = b"".join(entries)
-    if not _has_hash(head, size) or not _begin_alike(joined, size, head):
-        yield from _add_any(batch, entries)
-        return
+    if not _has_hash(head, size):
+        return False
     width = head[1]
     tail_bytes = size - _HEAD_BYTES - width
+    joined = b"".join(entries)
+    if tail_bytes > _TAIL_BYTES_MAX or not _begin_alike(joined, size, head):
+        return False
     hashes, tails = zip(*_splitter(width, tail_bytes).iter_unpack(joined), strict=True)
-    meanings = [None] if tail_bytes > _TAIL_BYTES_MAX else list(map(_meaning, tails))
+    meanings = list(map(_meaning, tails))
     if None in meanings:
-        yield from _add_any(batch, entries)
-        return
+        return False
     at = 0
     for kind, alike in groupby(filter(None, meanings), itemgetter(0)):
         counts = [count for _, count in alike]
         batch.add(hashes[at : at + len(counts)], counts, kind)
         at += len(counts)
+    return True
 
 
 def _has_hash(head: bytes, size: int) -> bool:
@@ -195,18 +230,15 @@ def _meaning(tail: bytes) -> tuple[Kind, int] | None:
     return (entry.tier, entry.adapter_id), entry.token_count
 
 
-def _add_any(batch: _Batch, entries: list[bytes]) -> Iterator[None]:
-    """Add entries of any shape in order, in slices."""
-    for number, data in enumerate(entries, start=1):
-        if number % _SINGLE_ENTRIES == 0:
-            yield
-        if len(data) >= _CHAIN_BYTES_MIN and _add_packed_chain(batch, data):
-            continue
-        entry = pb.PrefixEntry.FromString(data)
-        if entry.block_hashes or entry.block_token_counts:
-            batch.add_chain(entry, entry.block_hashes[:], entry.block_token_counts[:])
-        else:
-            batch.add((entry.prefix_hash,), (entry.token_count,), (entry.tier, entry.adapter_id))
+def _add_single(batch: _Batch, data: bytes) -> None:
+    """Add an entry of any shape."""
+    if len(data) >= _CHAIN_BYTES_MIN and _add_packed_chain(batch, data):
+        return
+    entry = pb.PrefixEntry.FromString(data)
+    if entry.block_hashes or entry.block_token_counts:
+        batch.add_chain(entry.block_hashes[:], entry.block_token_counts[:], _others(entry))
+    else:
+        batch.add((entry.prefix_hash,), (entry.token_count,), (entry.tier, entry.adapter_id))
 
 
 def _add_packed_chain(batch: _Batch, data: bytes) -> bool:
@@ -215,11 +247,35 @@ def _add_packed_chain(batch: _Batch, data: bytes) -> bool:
     if cut is None:
         return False
     hashes, counts, rest = cut
-    entry = pb.PrefixEntry.FromString(rest)
-    if entry.block_hashes or (counts and entry.block_token_counts):
+    if counts is None:
+        entry = pb.PrefixEntry.FromString(rest)
+        if entry.block_hashes:
+            return False
+        batch.add_chain(hashes, entry.block_token_counts[:], _others(entry))
+        return True
+    read = _rest_of_chain if len(rest) <= _TAIL_BYTES_MAX else _rest_of_chain.__wrapped__
+    others = read(rest)
+    if others is None:
         return False
-    batch.add_chain(entry, hashes, counts or entry.block_token_counts[:])
+    batch.add_chain(hashes, counts, others)
     return True
+
+
+def _others(entry: pb.PrefixEntry) -> ChainOthers:
+    return entry.tier, entry.adapter_id, entry.prefix_hash, entry.token_count
+
+
+@lru_cache(maxsize=_RESTS_MAX)
+def _rest_of_chain(rest: bytes) -> ChainOthers | None:
+    """Return what an entry without its chain says, None if that holds more of the chain.
+
+    Raises:
+        DecodeError: It does not parse.
+    """
+    entry = pb.PrefixEntry.FromString(rest)
+    if entry.block_hashes or entry.block_token_counts:
+        return None
+    return _others(entry)
 
 
 def _stats_report(message: pb.ReplicaStats) -> StatsReport:

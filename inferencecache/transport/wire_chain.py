@@ -64,8 +64,8 @@ class ChainCutter:
             return None
         counts, after = _counts_at(data, stop, self._counts_tag)
         rest = data[:start] + data[after:]
-        if blocks_max is not None and stop - start > blocks_max * (data[start + 1] + 2):
-            stop = start + blocks_max * (data[start + 1] + 2)
+        if blocks_max is not None:
+            stop = min(stop, start + blocks_max * (data[start + 1] + 2))
             counts = counts and counts[:blocks_max]
         return _packed(data, start, stop), counts, rest
 
@@ -157,8 +157,11 @@ def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """Return the varint at *at* and its width; 0 and 0 if it has more than four bytes."""
+    head = data[at : at + _VARINT_BYTES_MAX]
+    if head and head[0] < _MORE:
+        return head[0], 1
     value = 0
-    for place, byte in enumerate(data[at : at + _VARINT_BYTES_MAX]):
+    for place, byte in enumerate(head):
         value |= (byte & _MORE - 1) << 7 * place
         if byte < _MORE:
             return value, place + 1
