@@ -239,14 +239,15 @@ def _pool(
 def _tier(spec: TierSpec, namespace: str, members: Members, settings: FleetSettings) -> Tier:
     keys = (member_key(ref, namespace) for ref in spec.members or ())
     percent = spec.max_saturation_percent or settings.saturation_percent_max
+    found = tuple(members[key] for key in keys if key in members)
     return Tier(
         name=spec.name,
         rank_by=RankBy(spec.rank_by or RankBy.ESTIMATED_TTFT),
         profile=spec.profile or "",
-        members=tuple(members[key] for key in keys if key in members),
+        members=found,
         saturation_max=percent / 100,
         explores=bool(spec.explore),
-        is_rank_default=spec.rank_by is None,
+        is_rank_default=spec.rank_by is None and not any(map(_is_provider, found)),
     )
 
 
@@ -262,7 +263,7 @@ def _default_tiers(
     """
     found = list(members)
     for name, is_provider in ((LOCAL_TIER, False), (PROVIDER_TIER, True)):
-        tier = tuple(member for member in found if isinstance(member, Provider) == is_provider)
+        tier = tuple(member for member in found if _is_provider(member) == is_provider)
         if tier:
             yield Tier(
                 name=prefix + name,
@@ -270,5 +271,9 @@ def _default_tiers(
                 profile="",
                 members=tier,
                 saturation_max=settings.saturation_percent_max / 100,
-                is_rank_default=True,
+                is_rank_default=not is_provider,
             )
+
+
+def _is_provider(member: Member) -> bool:
+    return isinstance(member, Provider)

@@ -33,7 +33,8 @@ class Tier:
         members: All that belong to it.
         saturation_max: At which share of its members' concurrency it counts as full.
         explores: Whether now and then a request goes to the candidate with the oldest evidence.
-        is_rank_default: Whether nobody said how to rank; plugins that have a profile then decide.
+        is_rank_default: Whether nobody said how to rank these engines; plugins that have a profile
+            then decide.
     """
 
     name: str

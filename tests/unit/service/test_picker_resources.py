@@ -314,3 +314,25 @@ def test_many_objects_are_taken_in_slices() -> None:
     state = load(joined(*texts))
     pauses = sum(1 for _ in fleet_slices(state, FleetSettings()))
     assert pauses >= 10
+
+
+def test_plugins_rank_engines_that_nobody_says_how_to_rank() -> None:
+    """Never providers, which have neither labels nor a load that filters could know."""
+    spec = """{
+      members: [{kind: InferenceWorkerSet, name: w}, {kind: InferenceProvider, name: p}],
+      tiers: [
+        {name: said, rankBy: EstimatedTTFT, members: [{kind: InferenceWorkerSet, name: x}]},
+        {name: unsaid, members: [{kind: InferenceWorkerSet, name: y}]},
+        {name: mixed, members: [{kind: InferenceWorkerSet, name: z},
+                                {kind: InferenceProvider, name: q}]}]}"""
+    sets = [worker_set(name=name) for name in "wxyz"]
+    fleet = fleet_of(*sets, provider(), provider(PROVIDER, name="q"), pool(spec))
+    found = fleet.pools[named("pool")]
+    assert {tier.name: tier.is_rank_default for tier in found.tiers} == {
+        "said": False,
+        "unsaid": True,
+        "mixed": False,
+        "rest.worker-sets": True,
+        "rest.providers": False,
+    }
+    assert [tier.is_rank_default for tier in fleet.everything.tiers] == [True, False]
