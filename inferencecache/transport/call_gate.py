@@ -1,7 +1,8 @@
 """Count the calls that run on a port, and turn new ones away while it comes to its end.
 
 Rules of this file: a call that has begun is never turned away; one that is learns UNAVAILABLE,
-which callers may try again elsewhere. A call has left when the library has sent its status.
+which callers may try again elsewhere. A call has left when the library has sent its status. What is
+sent in parts is read to its end, without effect, before it is turned away.
 
 Streams and other calls are counted apart. Streams may stay open for hours; the others are short,
 so while a port waits for its streams it still answers them.
@@ -11,7 +12,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import grpc
 
@@ -33,7 +34,7 @@ class CallGate:
         behaviour = getattr(handler, _BEHAVIOURS[kind])
         passage = self._streams if any(kind) else self._calls
         return _MAKERS[kind](
-            passage.through(behaviour),
+            passage.through(behaviour, is_sent_in_parts=handler.request_streaming),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
@@ -65,43 +66,63 @@ class _Passage:
     def __init__(self) -> None:
         self.is_open = True
         self._inside = 0
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._when_empty: asyncio.Event | None = None
 
-    def through(self, behaviour: Behaviour) -> Behaviour:
-        """Return *behaviour* with every call of it counted."""
+    def through(self, behaviour: Behaviour, *, is_sent_in_parts: bool) -> Behaviour:
+        """Return *behaviour* with every call of it counted.
+
+        Args:
+            behaviour: What answers.
+            is_sent_in_parts: Whether it is given an iterator of requests.
+        """
         if inspect.isasyncgenfunction(behaviour):
 
             async def pass_stream(request: object, context: Any) -> AsyncIterator[object]:  # noqa: ANN401 - the library's own
-                await self._enter(context)
+                if not self.is_open:
+                    await _turn_away(request, context, is_sent_in_parts=is_sent_in_parts)
+                self._enter(context)
                 async for message in behaviour(request, context):
                     yield message
 
             return pass_stream
 
         async def pass_call(request: object, context: Any) -> object:  # noqa: ANN401 - the library's own
-            await self._enter(context)
+            if not self.is_open:
+                await _turn_away(request, context, is_sent_in_parts=is_sent_in_parts)
+            self._enter(context)
             return await behaviour(request, context)
 
         return pass_call
 
     async def wait_empty(self, limit_s: float) -> None:
         """Wait until none is in, at most *limit_s* seconds."""
+        if not self._inside:
+            return
+        self._when_empty = asyncio.Event()
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                await self._empty.wait()
+                await self._when_empty.wait()
 
-    async def _enter(self, context: Any) -> None:  # noqa: ANN401 - the library's own
-        if not self.is_open:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, _GOING)
+    def _enter(self, context: Any) -> None:  # noqa: ANN401 - the library's own
         self._inside += 1
-        self._empty.clear()
         context.add_done_callback(self._leave)
 
     def _leave(self, _context: object) -> None:
         self._inside -= 1
-        if not self._inside:
-            self._empty.set()
+        if not self._inside and self._when_empty is not None:
+            self._when_empty.set()
+
+
+async def _turn_away(request: Any, context: Any, *, is_sent_in_parts: bool) -> NoReturn:  # noqa: ANN401 - the library's own
+    """End a call with UNAVAILABLE, once its caller has sent everything.
+
+    The library tells a caller that is still sending that its own call broke, and not our status.
+    """
+    if is_sent_in_parts:
+        async for _ in request:
+            pass
+    await context.abort(grpc.StatusCode.UNAVAILABLE, _GOING)
+    raise AssertionError("abort raises")
 
 
 _BEHAVIOURS: Final = {
