@@ -43,12 +43,13 @@ class DeliverySettings:
         help="Keys of the live set queued at a time when a server is told everything again.",
     )
     evictions_max: int = knob(
-        65_536,
+        16_384,
         flag="max-evictions-under-way",
         kind=KnobKind.INTEGER,
         unit="keys",
         minimum=1,
-        help="Evictions sent and not acknowledged beyond which nothing else is sent either.",
+        help="Evictions waiting for a server beyond which the replica is cleared there and told "
+        "anew, since each one is a call.",
     )
     evictions_in_flight_max: int = knob(
         32,

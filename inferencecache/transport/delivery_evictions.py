@@ -101,6 +101,12 @@ class EvictionPool:
         """Forget what waits for *replica*."""
         self.withdraw([removal for removal in self._waiting if removal.replica == replica])
 
+    def busiest(self) -> ReplicaRef | None:
+        """Return the replica for which most evictions wait; None if none waits."""
+        if not self._waiting:
+            return None
+        return Counter(removal.replica for removal in self._waiting).most_common(1)[0][0]
+
     async def until_at_most(self, keys_max: int) -> None:
         """Wait until no more than *keys_max* keys are under way."""
         while len(self._keys) > keys_max:

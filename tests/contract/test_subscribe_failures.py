@@ -219,6 +219,31 @@ async def test_too_much_that_is_pending_becomes_a_clear_and_what_is_held() -> No
             assert server.plane.index.entries == 2_000
 
 
+async def test_many_evictions_become_a_clear_and_what_is_held() -> None:
+    """A call per key is more than a clear and what is left."""
+    server = NotingServer()
+    await server.start()
+    gone, kept = list(range(100, 140)), list(range(200, 203))
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        chosen = producer_settings(source(engine), servers=server.target, evictions_max=20)
+        async with running_producer(chosen, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.subscribed.wait()
+            await engine.publish(
+                batch(map_store(gone, list(range(640))), map_store(kept, list(range(9_000, 9_048))))
+            )
+            await producer.until(lambda: producer.stats.servers[0].delivered_keys == 43)
+            before = len(server.notes)
+            await engine.publish(batch(map_remove(gone[::-1])))
+            await producer.until(lambda: producer.stats.servers[0].delivered_keys == 46)
+            await producer.drained()
+            after = server.notes[before:]
+    await server.kill()
+
+    left = chain(list(range(9_000, 9_048)), 16)
+    assert after == [("clear", b""), *(("store", key) for key in left)]
+
+
 async def test_a_clear_in_the_engine_wins_over_what_is_under_way() -> None:
     """Stores and evictions from before the clear leave nothing behind."""
     async with (

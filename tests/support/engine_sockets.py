@@ -1,6 +1,7 @@
 """A publisher and a replay socket as an engine has them, each message under the test's control."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,8 @@ import zmq.asyncio
 
 END = b"\xff" * 8
 TOPIC = "kv-events"
+_BIND_ATTEMPTS = 200
+_BIND_PAUSE_S = 0.01
 
 
 class EngineSockets:
@@ -126,9 +129,21 @@ class EngineSockets:
         socket = self._context.socket(kind)
         socket.setsockopt(zmq.SNDHWM, 0)
         if port:
-            socket.bind(f"tcp://127.0.0.1:{port}")
+            _bind_again(socket, port)
             return socket, port
         return socket, socket.bind_to_random_port("tcp://127.0.0.1")
+
+
+def _bind_again(socket: zmq.asyncio.Socket, port: int) -> None:
+    """Bind to a port that an earlier socket may not have left yet: ZMQ closes in the background."""
+    for _ in range(_BIND_ATTEMPTS - 1):
+        try:
+            socket.bind(f"tcp://127.0.0.1:{port}")
+        except zmq.ZMQError:
+            threading.Event().wait(_BIND_PAUSE_S)
+        else:
+            return
+    socket.bind(f"tcp://127.0.0.1:{port}")
 
 
 @asynccontextmanager
