@@ -15,6 +15,9 @@ Worked example, were there 2 parts::
 A slice of the packed blocks gives all last bytes, and indexing with them gives all dictionaries,
 both without a step of the interpreter per block.
 
+A slot may name a run whose block it was before an eviction cut it off; then that run tells which of
+its heirs has it, see :class:`~inferencecache.index.run.Run`.
+
 Hashes whose last bytes are all alike share one part, which is then what a small partition has: one
 dictionary. That costs time in some steps, never a wrong answer.
 
@@ -63,7 +66,7 @@ class BlockTable:
         whole: Part = {}
         self._parts: list[Part] = [whole]
         self._places: list[Part] | None = None
-        self.get = whole.get
+        self.get = _getter_of_one(whole)
         self.blocks = 0
 
     def __len__(self) -> int:
@@ -77,7 +80,7 @@ class BlockTable:
 
         Complexity: O(blocks).
         """
-        return list(dict.fromkeys(chain.from_iterable(map(dict.values, self._parts))))
+        return list(dict.fromkeys(filter(None, map(self.get, chain.from_iterable(self._parts)))))
 
     def add(self, hashes: Sequence[bytes], packed: bytes, run: Run) -> bool:
         """Let *run* have blocks that are all unknown, or change nothing if one is known or twice.
@@ -100,8 +103,9 @@ class BlockTable:
         deque(owners, maxlen=0)
         if sum(map(len, self._parts)) - self.blocks != added:
             for block_hash in hashes:
-                if self.get(block_hash) is run:
-                    del self._part_of(block_hash)[block_hash]
+                part = self._part_of(block_hash)
+                if part.get(block_hash) is run:
+                    del part[block_hash]
             return False
         self._count(added)
         return True
@@ -173,10 +177,23 @@ class BlockTable:
         self.get = _getter(places)
 
 
-def _getter(places: list[Part]) -> Callable[[bytes], Run | None]:
-    """Return a probe of *places*; it must not refer to the table, which refers to it."""
+def _getter_of_one(whole: Part) -> Callable[[bytes], Run | None]:
+    """Return a probe of *whole*; it must not refer to the table, which refers to it."""
 
     def get(block_hash: bytes) -> Run | None:
-        return places[block_hash[-1]].get(block_hash) if block_hash else None
+        run = whole.get(block_hash)
+        return run if run is None or run.heirs is None else run.part_with(block_hash)
+
+    return get
+
+
+def _getter(places: list[Part]) -> Callable[[bytes], Run | None]:
+    """Return a probe of *places*, likewise."""
+
+    def get(block_hash: bytes) -> Run | None:
+        if not block_hash:
+            return None
+        run = places[block_hash[-1]].get(block_hash)
+        return run if run is None or run.heirs is None else run.part_with(block_hash)
 
     return get

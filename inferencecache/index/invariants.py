@@ -126,6 +126,8 @@ def _check_run(partition: Partition, run: Run) -> None:
         assert known is hold, "a holder knows its holds"
         assert hold.tier == 1 or run.is_tiered, "the run knows of colder tiers"
         assert hold.token_counts is None or len(hold.token_counts) == run.length
+    assert run.root is None or run in (run.root.heirs or ()), "heirs are known"
+    assert run.heirs is None or (run.heirs and all(h.root is run and h.length for h in run.heirs))
     right = run.following
     assert right is None or right.partition is partition or not right.length
 

@@ -95,7 +95,7 @@ def pack_single(block_hash: bytes) -> bytes:
     Complexity: O(1).
     """
     if len(block_hash) <= WIDTH_MAX:
-        return b"%c%b\0" % (len(block_hash), block_hash)
+        return packed_block(block_hash)
     return b"\0%b\0" % block_hash
 
 
@@ -112,12 +112,20 @@ def unpack(packed: bytes | bytearray, stride: int) -> Sequence[bytes]:
     return [block_hash for part in parts for block_hash in part]
 
 
+def packed_block(block_hash: bytes) -> bytes:
+    """Return one hash of at most :data:`WIDTH_MAX` bytes packed.
+
+    Complexity: O(1).
+    """
+    return b"%c%b\0" % (len(block_hash), block_hash)
+
+
 def find(packed: bytes, stride: int, block_hash: bytes) -> int:
     """Return the position of *block_hash* among packed blocks, -1 if absent.
 
     Complexity: O(1) for the first and last block, O(number of blocks) otherwise.
     """
-    needle = b"%c%b\0" % (len(block_hash), block_hash)
+    needle = packed_block(block_hash)
     if packed.startswith(needle):
         return 0
     if packed.endswith(needle):

@@ -10,8 +10,10 @@ Worked example, with 16 tokens a block::
 
 Rules of this file:
 
-* every live hash is in exactly one run, and ``run_of`` names it;
+* every live hash is in exactly one run, which ``run_of`` finds;
 * all blocks of a run have the same holders with the same stamp and tier;
+* a run that an eviction cut off may be an heir: its slots still name its root, what it was cut
+  off, which may be gone; :attr:`BlockTable.get` follows them, one step and no more;
 * a run without holds does not exist, nor does an empty partition;
 * the hashes of a run have one width, whatever other runs have; a hash too wide to be packed is a
   run of its own, compared by dictionary probe alone.
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 RUN_BLOCKS_MAX: Final = 1_024
 """Longest run: what bounds the cost of cutting one in the middle."""
+
+INHERITED_BLOCKS_MIN: Final = 16
+"""Shortest part cut off that leaves its slots as they are; fewer are written at once."""
 
 
 class Partition:
@@ -93,7 +98,7 @@ class Partition:
             hold.tier = tier
             hold.run.note_tier(tier)
 
-    def split(self, run: Run, at: int) -> tuple[Run, Run]:
+    def split(self, run: Run, at: int, *, lazily: bool = False) -> tuple[Run, Run]:
         """Cut *run* before block *at* and return both parts.
 
         The shorter part moves to a new run, so the cost is bounded by half a run.
@@ -101,8 +106,10 @@ class Partition:
         Args:
             run: A run of this partition.
             at: Position of the cut, 1 to length - 1.
+            lazily: Leave slots as they are, to be followed when looked up; for what nobody may ask
+                for again.
 
-        Complexity: O(shorter part + holders * log stamps).
+        Complexity: O(shorter part + holders * log stamps), most of it writing slots.
         """
         cut = at * run.stride
         parts = (run.packed[:cut], run.packed[cut:])
@@ -112,7 +119,8 @@ class Partition:
         twin = Run(self, parts[moved], at if moves_left else run.length - at, counts[moved])
         run.packed, run.token_counts = parts[kept], counts[kept]
         run.length -= twin.length
-        self.run_of.move(twin.hashes(), twin.packed, twin)
+        if not lazily or twin.length < INHERITED_BLOCKS_MIN or not twin.inherit(run):
+            self.run_of.move(twin.hashes(), twin.packed, twin)
         left, right = (twin, run) if moves_left else (run, twin)
         if not moves_left:
             twin.following = run.following
@@ -146,7 +154,7 @@ class Partition:
         if counts is None:
             return None
         shorter, longer = (left, right) if left.length <= right.length else (right, left)
-        self.run_of.move(shorter.hashes(), shorter.packed, longer)
+        self.run_of.move(shorter.hashes(), shorter.packed, longer.root or longer)
         longer.packed = left.packed + right.packed
         longer.token_counts = counts
         longer.length += shorter.length
@@ -157,8 +165,7 @@ class Partition:
             if shorter is left:
                 ages.reorder(longer.holds[hold.incarnation], hold.order)
             self._detach(hold)
-        shorter.length = 0
-        shorter.following = None
+        shorter.end()
         return longer
 
     def _joinable(self, left: Run, right: Run) -> bool:
@@ -186,8 +193,7 @@ class Partition:
         hold.incarnation.forgot(hold.last_seen_ns)
         if not run.holds:
             self._remove_keys(run.hashes(), run.packed)
-            run.length = 0
-            run.following = None
+            run.end()
         self.retire(hold.incarnation)
 
     def drop_tail(self, hold: Hold, blocks: int) -> None:
@@ -224,7 +230,7 @@ class Partition:
         elif is_last:
             self.drop_tail(hold, 1)
         elif at:
-            left, _ = self.split(run, at + 1)
+            left, _ = self.split(run, at + 1, lazily=True)
             self.drop_tail(left.holds[hold.incarnation], 1)
         else:
             head, _ = self.split(run, 1)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from inferencecache.index.packing import find, unpack
+from inferencecache.index.packing import find, packed_block, unpack
 from inferencecache.types import CacheTier
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ HOLD_WORK: Final = 16
 
 STORE_WORK: Final = 32
 """What storing a stretch costs besides its blocks, likewise."""
+
+
+HEIRS_MAX: Final = 4
+"""Most runs whose blocks are found through one and the same other: what bounds such a search."""
 
 
 class Incarnation:
@@ -206,6 +210,8 @@ class Run:
         token_counts: Cumulative tokens up to each block.
         holds: Who holds it.
         is_tiered: True if some hold was ever in another tier than T1.
+        root: The run that the slots of its blocks name, None if they name it itself.
+        heirs: The runs with another's slots, None if there are none.
         following: The run reported right after this one, a hint for joining, or None.
         newest_ns: Newest last_seen of its holds; kept up only while its tenant has a quota.
         newest_order: Largest order among the holds of that age; likewise.
@@ -214,6 +220,7 @@ class Run:
 
     __slots__ = (
         "following",
+        "heirs",
         "holds",
         "is_tiered",
         "length",
@@ -222,6 +229,7 @@ class Run:
         "newest_order",
         "packed",
         "partition",
+        "root",
         "stride",
         "token_counts",
     )
@@ -237,9 +245,55 @@ class Run:
         self.holds: dict[Incarnation, Hold] = {}
         self.is_tiered = False
         self.following: Run | None = None
+        self.root: Run | None = None
+        self.heirs: list[Run] | None = None
         self.newest_ns = 0
         self.newest_epoch = 0
         self.newest_order = 0
+
+    def inherit(self, run: Run) -> bool:
+        """Let the slots of these blocks name what they named when they were part of *run*.
+
+        Complexity: O(1).
+        """
+        root = run.root or run
+        if root.heirs is None:
+            root.heirs = []
+        if len(root.heirs) == HEIRS_MAX:
+            return False
+        self.root = root
+        root.heirs.append(self)
+        return True
+
+    def end(self) -> None:
+        """Note that nothing is left of this run.
+
+        Complexity: O(1).
+        """
+        self.length = 0
+        self.packed = b""
+        self.following = None
+        root = self.root
+        if root is not None and root.heirs is not None:
+            root.heirs.remove(self)
+            self.root = None
+            if not root.heirs:
+                root.heirs = None
+
+    def part_with(self, block_hash: bytes) -> Run:
+        """Return which of this run and its heirs has a block whose slot names this run.
+
+        Complexity: O(runs) for the first and last block of one, else O(their lengths).
+        """
+        runs: tuple[Run, ...] = (self, *(self.heirs or ()))
+        packed = packed_block(block_hash)
+        for run in runs:
+            if run.packed.startswith(packed) or run.packed.endswith(packed):
+                return run
+        for run in runs:
+            if find(run.packed, run.stride, block_hash) >= 0:
+                return run
+        raise AssertionError("a slot leads to the run of its block")
 
     def hashes(self) -> Sequence[bytes]:
         """Return the block hashes in chain order.

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from index_twin import IndexTwin
 from plain_update import PlainPrefix, PlainUpdate
 
-from inferencecache.index import EventType, IndexEvent, block_table
+from inferencecache.index import EventType, IndexEvent, block_table, partition
 from inferencecache.settings.index import IndexSettings
 from inferencecache.types import EvictionAlgorithm, PartitionKey, StatsReport
 
@@ -41,7 +41,7 @@ class IndexMachine(RuleBasedStateMachine):
         slice_blocks=st.sampled_from([1, 2, 5, 2048]),
         fence=st.booleans(),
         lfu=st.sampled_from([(), ("t1",), ("t1", "t2")]),
-        split_blocks=st.sampled_from([3, block_table.SPLIT_BLOCKS]),
+        counts_as_big=st.sampled_from([(3, 1), (3, 16), (8_192, 1)]),
         limits=st.data(),
     )
     def begin(
@@ -49,13 +49,18 @@ class IndexMachine(RuleBasedStateMachine):
         slice_blocks: int,
         limits: st.DataObject,
         lfu: tuple[str, ...],
-        split_blocks: int,
+        counts_as_big: tuple[int, int],
         *,
         fence: bool,
     ) -> None:
-        """Start empty; partitions count as big from *split_blocks* on."""
-        self.big_partitions = patch.object(block_table, "SPLIT_BLOCKS", split_blocks)
-        self.big_partitions.start()
+        """Start empty, with the sizes from which partitions and evicted parts count as big."""
+        split_blocks, inherited_blocks = counts_as_big
+        self.sizes = [
+            patch.object(block_table, "SPLIT_BLOCKS", split_blocks),
+            patch.object(partition, "INHERITED_BLOCKS_MIN", inherited_blocks),
+        ]
+        for size in self.sizes:
+            size.start()
         settings = IndexSettings(
             slice_blocks=slice_blocks, clear_fence=fence, **limits.draw(self.limits)
         )
@@ -213,7 +218,8 @@ class IndexMachine(RuleBasedStateMachine):
         """End with everything reclaimed, swept and gone."""
         if not hasattr(self, "twin"):
             return
-        self.big_partitions.stop()
+        for size in self.sizes:
+            size.stop()
         for _ in self.twin.index.reclaim_slices():
             pass
         self.twin.check()
