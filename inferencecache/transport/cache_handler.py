@@ -75,16 +75,10 @@ class CacheHandler:
         self._slice_entries = parts.ingest_slice_entries
         self._completer = Completer()
         self._stages = parts.stages
-        blocks_max = parts.plane.blocks_read_max
-
-        def read(data: bytes) -> RouteRequest | None:
-            return read_route_request(data, blocks_max)
-
+        timed = parts.stages.timed
+        read = partial(read_route_request, blocks_max=parts.plane.blocks_read_max)
         self._untimed = read, route_response
-        self._timed = (
-            partial(parts.stages.timed, "read", read),
-            partial(parts.stages.timed, "write", route_response),
-        )
+        self._timed = partial(timed, "read", read), partial(timed, "write", route_response)
 
     async def lookup_route(self, data: bytes, context: Context) -> pb.LookupRouteResponse:
         """Answer which replicas are warm; whatever happens, without an error."""
