@@ -107,7 +107,7 @@ async def test_a_lookup_that_cannot_be_read_is_counted_once(
 ) -> None:
     """Whatever stands in the way of reading it; nobody knows its model."""
 
-    def broken(_data: bytes) -> None:
+    def broken(_data: bytes, blocks_max: int) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(cache_handler, "read_route_request", broken)
