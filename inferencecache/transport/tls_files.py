@@ -124,17 +124,22 @@ class TlsFiles:
             if is_new:
                 _try(material)
         except TlsLoadError as error:
-            if error.reason != self._complaint:
-                self._complaint = error.reason
-                self.failures += 1
-                self._complain(error.reason)
+            self.failures += self._has_complained(error.reason)
         except TrialError as error:
             self._watch.forget()
-            self._complain(f"changed files cannot be tried, which is tried again: {error}")
+            self._has_complained(f"changed files cannot be tried, which is tried again: {error}")
         else:
             self._complaint = ""
             if is_new:
                 self._take(material)
+
+    def _has_complained(self, reason: str) -> bool:
+        """Complain, unless that was the last complaint; return whether it was told."""
+        if reason == self._complaint:
+            return False
+        self._complaint = reason
+        self._complain(reason)
+        return True
 
     def _take(self, material: TlsMaterial) -> None:
         before, self._material = self._material, material

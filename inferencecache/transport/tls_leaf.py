@@ -5,7 +5,8 @@ signatures than OpenSSL does, and wants a key that may sign. So the kinds that w
 listed here, and everything else is refused. ``tests/contract/test_tls_keys.py`` holds this list
 against real handshakes.
 
-Rules of this file: only certificates that OpenSSL has read get here, so their form is right.
+Rules of this file: OpenSSL has read the file before, so what is no certificate is none of those it
+serves, and is refused.
 """
 
 import re
@@ -29,7 +30,6 @@ _MAY_SIGN: Final = 0x80
 
 _VERSION_TAG: Final = 0xA0
 _EXTENSIONS_TAG: Final = 0xA3
-_OCTETS_TAG: Final = 0x04
 _LONG_LENGTH: Final = 0x80
 
 _BEFORE_KEY: Final = 5
@@ -42,9 +42,20 @@ def is_usable(chain: bytes) -> bool:
     Complexity: O(bytes of that certificate).
     """
     leaf = _LEAF.search(chain)
-    if leaf is None:
+    try:
+        return leaf is not None and _is_usable(leaf[0].decode("ascii", "ignore"))
+    except (ValueError, IndexError):  # what looks like a certificate and is none
         return False
-    der = ssl.PEM_cert_to_DER_cert(leaf[0].decode("ascii", "ignore"))
+
+
+def _is_usable(leaf: str) -> bool:
+    """Tell whether clients can use this one certificate.
+
+    Raises:
+        ValueError: It is none.
+        IndexError: It is none.
+    """
+    der = ssl.PEM_cert_to_DER_cert(leaf)
     (_, certificate), *_ = _parts(der)
     (_, signed), *_ = _parts(certificate)
     fields = list(_parts(signed))
@@ -61,7 +72,7 @@ def _may_sign(fields: list[tuple[int, bytes]]) -> bool:
     (_, extensions), *_ = _parts(wrapped)
     for _, extension in _parts(extensions):
         if extension.startswith(_KEY_USAGE):
-            bits = next(content for tag, content in _parts(extension) if tag == _OCTETS_TAG)
+            *_, (_, bits) = _parts(extension)
             (_, usage), *_ = _parts(bits)
             return len(usage) > 1 and bool(usage[1] & _MAY_SIGN)
     return True

@@ -2,7 +2,9 @@
 
 import asyncio
 import shutil
+import ssl
 import subprocess
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -80,6 +82,33 @@ def test_what_only_openssl_makes_is_judged_alike(tmp_path: Path, options: list[s
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - as written here
     assert not is_usable(cert_file.read_bytes())
     assert not is_answered(cert_file.read_bytes(), key_file.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        b"",
+        b"no certificate",
+        b"-----BEGIN CERTIFICATE----- -----END CERTIFICATE-----",
+        b"-----BEGIN CERTIFICATE-----\n%%%%\n-----END CERTIFICATE-----\n",
+        b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    ],
+)
+def test_what_only_looks_like_a_certificate_is_refused(chain: bytes) -> None:
+    """It breaks nothing."""
+    assert not is_usable(chain)
+
+
+def test_a_damaged_certificate_breaks_nothing() -> None:
+    """Whatever byte of it is another: some damage matters, some does not, none raises."""
+    whole = ssl.PEM_cert_to_DER_cert(KINDS["P-256"]().certificate.decode())
+    verdicts = Counter[bool]()
+    for at in range(len(whole)):
+        der = bytearray(whole)
+        der[at] ^= 0xFF
+        verdicts[is_usable(ssl.DER_cert_to_PEM_cert(bytes(der)).encode())] += 1
+    assert verdicts.keys() == {True, False}
 
 
 def test_the_core_can_be_asked() -> None:
@@ -189,7 +218,11 @@ async def test_a_question_without_an_answer_is_put_again(
         rotated.put(good)
         with monkeypatch.context() as nowhere:
             nowhere.setattr("sys.executable", "/nowhere/python")
-            await control.server.rotation.look()
+            for _ in range(3):
+                await control.server.rotation.look()
+        assert len(control.log.of("grpc_tls_reload")) == 1
+        reloads = "inferencecache_tls_reloads_total"
+        assert await control.metric(reloads, listener="grpc", result="refused") == 0
         assert await serials(control) == [rotated.first.serial] * 2
         await control.server.rotation.look()
         assert await serials(control) == [good.serial] * 2
