@@ -7,7 +7,7 @@ for a while, its port is looked at as the doctor would look at it.
 from collections.abc import Iterable
 from typing import Final
 
-from inferencecache.app.doctor_findings import Finding
+from inferencecache.app.doctor_findings import Finding, finding
 from inferencecache.app.doctor_reach import judge_engine_port, judge_replay_port
 from inferencecache.events import SyncState
 from inferencecache.transport.doctor_port import look_at_port
@@ -17,6 +17,8 @@ from inferencecache.transport.subscriber import Subscriber
 _TIMEOUT_S: Final = 2.0
 _LOOKS_WITHOUT: Final = 3
 _UNANSWERED_MAX: Final = 2
+_TCP: Final = "tcp://"
+_NOT_CONNECTED: Final = "nobody answers there; only the ports of tcp:// can be looked at further"
 _REPLAY_STANDS: Final = "a ROUTER listens there and gives no answer"
 
 
@@ -45,8 +47,7 @@ class Reach:
             return
         self._looks[name] = self._looks.get(name, 0) + 1
         if self._looks[name] == _LOOKS_WITHOUT:
-            found = judge_engine_port(await look_at_port(endpoint, _TIMEOUT_S))
-            self._say("engine_unreachable", name, endpoint, found)
+            self._say("engine_unreachable", name, endpoint, await _judge_events(endpoint))
 
     async def _look_at_replay(self, subscriber: Subscriber) -> None:
         name, endpoint = subscriber.parts.name, subscriber.parts.replay_endpoint
@@ -54,9 +55,22 @@ class Reach:
             self._replays_missed.discard(name)
         elif name not in self._replays_missed:
             self._replays_missed.add(name)
-            found = judge_replay_port(await look_at_port(endpoint, _TIMEOUT_S))
-            self._say("replay_unanswered", name, endpoint, found)
+            self._say("replay_unanswered", name, endpoint, await _judge_replay(endpoint))
 
-    def _say(self, event: str, source: str, endpoint: str, found: Finding | None) -> None:
-        code, reason = ("EY003", _REPLAY_STANDS) if found is None else (found.code, found.message)
-        self._log.warning(event, source=source, endpoint=endpoint, code=code, reason=reason)
+    def _say(self, event: str, source: str, endpoint: str, found: Finding) -> None:
+        self._log.warning(
+            event, source=source, endpoint=endpoint, code=found.code, reason=found.message
+        )
+
+
+async def _judge_events(endpoint: str) -> Finding:
+    if not endpoint.startswith(_TCP):
+        return finding("EC003", endpoint, _NOT_CONNECTED)
+    return judge_engine_port(await look_at_port(endpoint, _TIMEOUT_S))
+
+
+async def _judge_replay(endpoint: str) -> Finding:
+    if not endpoint.startswith(_TCP):
+        return finding("EY003", endpoint, _NOT_CONNECTED)
+    found = judge_replay_port(await look_at_port(endpoint, _TIMEOUT_S))
+    return found or finding("EY003", endpoint, _REPLAY_STANDS)

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -93,6 +94,14 @@ async def test_nobody_listens() -> None:
         await found.look(2)
         assert found.said("engine_unreachable") == []
         await found.look(5)
+
+        assert found.said("engine_unreachable") == ["EC003"]
+
+
+async def test_a_socket_in_the_file_system(tmp_path: Path) -> None:
+    """There is no port to look at, so no more is said than that nobody answers."""
+    async with following(f"ipc://{tmp_path}/events") as found:
+        await found.look(3)
 
         assert found.said("engine_unreachable") == ["EC003"]
 
