@@ -7,7 +7,8 @@ in snake case; every method but those that guard themselves runs inside the boun
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from operator import methodcaller
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -29,6 +30,9 @@ Reader = Callable[[bytes], object]
 
 _SERIALIZE: Final = methodcaller("SerializeToString")
 """Makes bytes of a message, without a Python call."""
+
+_LAST_WORDS_S: Final = 0.1
+"""How long a caller of a stream that is refused may go on sending before it is told."""
 
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -84,10 +88,14 @@ def _rpc_handler(method: MethodDescriptor, behaviour: Behaviour, reader: Reader)
 def _guard(method: MethodDescriptor, behaviour: Behaviour, boundary: Boundary) -> Behaviour:
     if method.server_streaming:
         return _guard_stream(method.name, behaviour, boundary)
-    return _guard_unary(method.name, behaviour, boundary)
+    if method.client_streaming:
+        return _guard_unary(method.name, behaviour, boundary, _hear_out)
+    return _guard_unary(method.name, behaviour, boundary, _heard)
 
 
-def _guard_unary(name: str, behaviour: Behaviour, boundary: Boundary) -> Behaviour:
+def _guard_unary(
+    name: str, behaviour: Behaviour, boundary: Boundary, hear_out: Callable[[Any], Awaitable[None]]
+) -> Behaviour:
     async def guarded(request: object, context: Any) -> object:  # noqa: ANN401 - the library's own
         if request is None:
             await boundary.refuse_unparsable(name, context)
@@ -99,6 +107,7 @@ def _guard_unary(name: str, behaviour: Behaviour, boundary: Boundary) -> Behavio
             raise_over(over)
         except Exception as error:  # noqa: BLE001 - the gRPC boundary
             failure = error
+        await hear_out(request)
         return await boundary.refuse(name, context, failure)
 
     return guarded
@@ -122,6 +131,21 @@ def _guard_stream(name: str, behaviour: Behaviour, boundary: Boundary) -> Behavi
         await boundary.refuse(name, context, failure)
 
     return guarded
+
+
+async def _heard(_request: object) -> None:
+    """Do nothing: a single message has arrived when its handler begins."""
+
+
+async def _hear_out(requests: Any) -> None:  # noqa: ANN401 - the library's own
+    """Take in what a caller is just sending, in vain.
+
+    The library tells a caller that is still sending that its own call broke, and not our status.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LAST_WORDS_S):
+            async for _ in requests:
+                pass
 
 
 def raise_over(error: grpc.aio.InternalError) -> NoReturn:

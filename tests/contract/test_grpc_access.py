@@ -1,5 +1,6 @@
 """With client certificates, each client reaches the tenants that it is given, and no others."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -101,6 +102,32 @@ async def test_writers_write_and_readers_read(guarded: Guarded) -> None:
         assert await control.metric(denied, method="ReportCacheState") == 1
         assert await control.metric(denied, method="PublishEvent") == 1
         assert await control.metric(denied, method="GetCacheState") == 1
+
+
+async def test_a_refused_stream_says_why_however_quick_the_refusal(guarded: Guarded) -> None:
+    """Not that the caller's own call broke, which it learns while it still sends."""
+    gateway = guarded.authority.client(dns="gateway.example")
+    async with (
+        controlled(guarded.settings) as control,
+        guarded.stub(control, gateway) as stub,
+        asyncio.timeout(60),
+    ):
+        codes = {
+            await code_of(stub.ReportCacheState(iter([update()] * (number % 4))))
+            for number in range(300)
+        }
+        assert codes == {DENIED}
+        silent = stub.ReportCacheState()
+        await silent.wait_for_connection()
+        assert await code_of(silent) is DENIED
+        with pytest.raises(grpc.aio.AioRpcError):
+            await talk(stub.ReportCacheState())
+
+
+async def talk(stream: Any) -> None:  # noqa: ANN401 - a call
+    """Report on *stream* for as long as it is taken."""
+    while True:
+        await stream.write(update())
 
 
 async def test_other_tenants_are_out_of_reach(guarded: Guarded) -> None:
