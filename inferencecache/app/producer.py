@@ -288,7 +288,7 @@ async def _end(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _is_done(link: ServerLink) -> bool:
-    return link.is_told or not link.is_up
+    return link.is_told or link.is_away
 
 
 def _server_stats(link: ServerLink) -> ServerStats:

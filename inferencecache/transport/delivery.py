@@ -109,6 +109,11 @@ class ServerLink:
         self._fed_ns = self._renewed_ns
 
     @property
+    def is_away(self) -> bool:
+        """Whether the server could not be reached; False while the first attempt is under way."""
+        return not self.is_up and (self._has_complained or self.counters.losses > 0)
+
+    @property
     def is_told(self) -> bool:
         """Whether the server has acknowledged everything so far."""
         if not self.is_up or self._sending or self._evictions.size:
@@ -186,6 +191,7 @@ class ServerLink:
             server=self.parts.target,
             reason=why_unreachable(await self._failure()),
         )
+        self.parts.changed()
 
     async def _failure(self) -> str:
         """Return what gRPC says to a call on a connection that cannot be made; it fails at once."""

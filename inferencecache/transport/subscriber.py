@@ -327,6 +327,7 @@ class Subscriber:
             return
         self._is_live = command.is_live
         self._slices.extend(batch_slices(batch, _SLICE_BLOCKS))
+        self._hand_on(self._slices.popleft())  # so that the usual batch is taken in as it counts
 
     def _hand_on(self, batch: EventBatch) -> None:
         try:

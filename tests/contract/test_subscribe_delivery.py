@@ -1,6 +1,7 @@
 """A producer on real sockets: several servers, servers that come and go, order per key."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -269,6 +270,37 @@ async def test_held_keys_are_reported_again_before_they_expire() -> None:
                 await producer.until(lambda: producer.stats.servers[0].delivered_keys >= 3)
 
             assert matched(server, P1) == 16
+
+
+async def test_stopping_waits_for_the_first_connection() -> None:
+    """A producer that ends before its first connection is made still tells what it took in."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    target = f"127.0.0.1:{listener.getsockname()[1]}"
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        chosen = producer_settings(source(engine), servers=target, drain_ns=300 * NS_PER_MS)
+        log = Lines()
+        async with running_producer(chosen, log) as producer:
+            await producer.wait_synced()
+            assert not producer.stats.servers[0].is_connected
+    listener.close()
+
+    assert "drain_incomplete" in log.events
+
+
+async def test_stopping_waits_for_no_server_that_is_away() -> None:
+    """Once an attempt has failed, the end comes at once."""
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        chosen = producer_settings(
+            source(engine), servers="127.0.0.1:1", drain_ns=600_000 * NS_PER_MS
+        )
+        log = Lines()
+        async with running_producer(chosen, log) as producer:
+            await producer.wait_synced()
+            await producer.until(lambda: "server_unreachable" in log.events)
+
+    assert "drain_incomplete" not in log.events
 
 
 async def test_stopping_hands_over_what_is_pending() -> None:
