@@ -29,13 +29,14 @@ SMALL = PickerSettings(
     endpoints="m=10.0.0.1:8000,m=10.0.0.2:8000,alias=10.0.0.3:8000/a/longer-name",
     body_bytes_max=8 * MIB,
     buffered_bytes_max=16 * MIB,
-    upload_idle_ns=500 * NS_PER_MS,
+    upload_idle_ns=30 * NS_PER_S,
     body_ttl_ns=NS_PER_S,
     unpulled_ttl_ns=NS_PER_S,
     decision_ttl_ns=2 * NS_PER_S,
     tick_ns=20 * NS_PER_MS,
 )
-"""The limits under which the conformance list is written."""
+"""The limits under which the conformance list is written; silence, which takes real time, may be
+longer, so that a busy machine is not taken for a silent caller."""
 
 PROMPT = b'{"model": "m", "prompt": "hello"}'
 Metadata = tuple[tuple[str, str], ...]
