@@ -48,7 +48,7 @@ class TtftSettings:
         flag="picker-ttft-prior-samples",
         kind=KnobKind.NUMBER,
         unit="reports",
-        minimum=0.001,
+        minimum=0.1,
         maximum=1_000_000.0,
         help="As many reports of its own outweigh what an endpoint takes from its worker set.",
     )

@@ -2,18 +2,17 @@
 
 Worked example. Reports of one endpoint say: 1,000 tokens took 150 ms, 2,000 took 250 ms. The fit
 keeps no report, only their sums: how often each pair of features met (``gram``) and how they met
-the times (``moment``). Its weights are those that explain the sums best and are not negative: 50 ms
-and 100 ms per thousand tokens. Without reports they are the weights it was given to start with;
-how many reports it takes to leave those behind is a setting.
+the times (``moment``). Its weights are those that explain the sums best: 50 ms and 100 ms per
+thousand tokens. Without reports they are the weights it was given to start with; how many reports
+it takes to leave those behind is a setting. A feature that would get a negative weight is left out.
 
 Sums fade with time, so that an hour-old report weighs nothing, and a report far off what the fit
 expected is weighed down to the pull of one at a bearable distance.
 """
 
+from inferencecache.picker.ttft.linear import solved
 from inferencecache.picker.ttft.situation import FEATURE_COUNT, Features
 
-_ROUNDS_MAX = 64
-_SETTLED = 1e-6
 _FIRST_SPREAD = 1.0
 _SPREAD_LEARNING = 0.1
 _START_MOVED = 0.01
@@ -120,22 +119,22 @@ class ForgettingFit:
         self._gram = [[kept * value for value in row] for row in self._gram]
 
     def _solve(self, start: Features) -> None:
-        """Find the weights, one after the other until they stand still, from where they were."""
-        weights = self._weights if self._start is not None else list(start)
-        for _ in range(_ROUNDS_MAX):
-            largest_move = 0.0
-            for row, sums in enumerate(self._gram):
-                others = sum(
-                    sums[column] * weights[column]
-                    for column in range(FEATURE_COUNT)
-                    if column != row
-                )
-                wanted = self._moment[row] - others + self._prior_samples * start[row]
-                found = max(0.0, wanted / (sums[row] + self._prior_samples))
-                largest_move = max(largest_move, abs(found - weights[row]) / (1.0 + found))
-                weights[row] = found
-            if largest_move < _SETTLED:
+        """Find the weights: those of a plain fit, without the features that it would reward."""
+        prior = self._prior_samples
+        wanted = [moment + prior * first for moment, first in zip(self._moment, start, strict=True)]
+        kept = list(range(FEATURE_COUNT))
+        weights = [0.0] * FEATURE_COUNT
+        while kept:
+            rows = [
+                [self._gram[row][column] + (prior if row == column else 0.0) for column in kept]
+                for row in kept
+            ]
+            found = solved(rows, [wanted[row] for row in kept])
+            if min(found) >= 0.0:
+                for column, weight in zip(kept, found, strict=True):
+                    weights[column] = weight
                 break
+            kept = [column for column, weight in zip(kept, found, strict=True) if weight > 0.0]
         self._weights = weights
         self._start = start
         self._is_solved = True
