@@ -293,7 +293,7 @@ class PendingSweep:
     """A sweep in slices while other operations go on.
 
     What disappears must have been due at its start; what was due then and did not change must be
-    gone at its end.
+    gone at its end. What it has removed may come back, with the same stamp, and stay.
     """
 
     def __init__(self, twin: IndexTwin) -> None:
@@ -320,6 +320,7 @@ class PendingSweep:
             if place not in held:
                 assert self._is_due(tenant_id, entry.last_seen_ns)
                 twin.model.remove(*place)
+                self.due.pop(place, None)
                 if tenant_id != PROBE_TENANT_ID:
                     twin.model.evictions[twin.rules.algorithm(tenant_id), "ttl"] += 1
             elif is_last:
@@ -333,6 +334,7 @@ class PendingSweep:
             if owner[2] not in twin.index.stats_of(*owner[:2]):
                 assert self._is_due(owner[0], record.last_seen_ns)
                 del twin.model.stats[owner]
+                self.due_statistics.pop(owner, None)
             elif is_last:
                 assert self.due_statistics.get(owner) != record.last_seen_ns
 
