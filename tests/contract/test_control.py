@@ -86,6 +86,8 @@ async def test_a_snapshot_shows_replicas_and_tenants(control: Controlled) -> Non
         ("/debug/policy", ["POST"], "GET"),
         ("/debug/resources", ["POST"], "GET"),
         ("/debug/picker/resources", ["POST"], "GET"),
+        ("/debug/decisions", ["POST"], "GET"),
+        ("/picker/unsuppress", ["GET", "PUT", "DELETE"], "POST"),
     ],
 )
 async def test_other_methods_are_told_which_are_allowed(

@@ -47,6 +47,7 @@ async def test_each_endpoint_wants_a_token_for_its_audience(
         ("GET", "/snapshot", None, "for-controller", 200),
         ("POST", "/probe", PROBE, "for-controller", 200),
         ("GET", "/debug/state", None, "for-controller", 200),
+        ("POST", "/picker/unsuppress", b'{"candidate":"x"}', "for-controller", 404),
         ("POST", "/policy", b'{"version":7}', "for-policy", 204),
     ):
         refused = await control.ask(method, path, body)
@@ -56,7 +57,7 @@ async def test_each_endpoint_wants_a_token_for_its_audience(
         wrong = "for-policy" if token == "for-controller" else "for-controller"  # noqa: S105 - of a test
         assert (await control.ask(method, path, body, headers=bearer(wrong))).status == 401
         assert (await control.ask(method, path, body, headers=bearer(token))).status == status
-    for scope in ("snapshot", "probe", "debug", "policy"):
+    for scope in ("snapshot", "probe", "debug", "picker", "policy"):
         name = f"inferencecache_{scope}_auth_total"
         assert await control.metric(name, result="unauth") == 2
         assert await control.metric(name, result="ok") == 1
