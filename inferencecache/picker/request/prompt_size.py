@@ -5,6 +5,7 @@ Of several prompts the longest counts, since a context window holds one at a tim
 in base64, pictures and sound, is no text and counts nothing.
 """
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -15,6 +16,9 @@ from inferencecache.picker.request.inference_request import Api
 
 _PARTS_MAX: Final = 4_096
 """Lists with more prompts than this are not taken apart; their size is not known then."""
+
+_MEDIA_MAX: Final = 4_096
+"""More pictures than this are no pictures; the size of the prompt is not known then."""
 
 _MEDIA_MIN: Final = 256
 _IN_TOKEN_IDS: Final = b"0123456789,[] \t\n\r"
@@ -52,10 +56,10 @@ def prompt_size(envelope: Envelope, api: Api) -> PromptSize:
         return PromptSize()
     parts = (envelope.messages, envelope.system, envelope.instructions, envelope.input)
     texts = [bytes(part) for part in parts]
-    tools_bytes = memoryview(envelope.tools).nbytes
-    return PromptSize(
-        text_bytes=tools_bytes + sum(len(text) - _media_bytes(text) for text in texts)
-    )
+    if sum(text.count(_DATA_URL) + text.count(_DATA_KEY) for text in texts) > _MEDIA_MAX:
+        return PromptSize()
+    text_bytes = sum(max(len(text) - _media_bytes(text), 0) for text in texts)
+    return PromptSize(text_bytes=text_bytes + memoryview(envelope.tools).nbytes)
 
 
 def _of_prompts(raw: Raw) -> PromptSize:
@@ -85,25 +89,26 @@ def _together(text: Raw, others: PromptSize) -> PromptSize:
     return PromptSize(text_bytes=memoryview(text).nbytes + others.text_bytes)
 
 
-def _text_bytes(part: bytes) -> int:
-    return max(len(part) - _media_bytes(part), 0)
-
-
 def _media_bytes(text: bytes) -> int:
     """Return how many bytes of *text* are base64: in ``data:`` URLs and members named ``data``."""
-    total, at = 0, text.find(_DATA_URL)
-    while at >= 0:
-        end = _end_of_string(text, at)
-        total += end - at
-        at = text.find(_DATA_URL, end)
-    at = text.find(_DATA_KEY)
-    while at >= 0:
-        start = text.find(b'"', at + len(_DATA_KEY))
-        end = _end_of_string(text, start + 1)
-        if end - start > _MEDIA_MIN and b" " not in text[start : start + _MEDIA_MIN]:
-            total += end - start
-        at = text.find(_DATA_KEY, end)
+    total = 0
+    for start in _places(text, _DATA_URL):
+        total += _end_of_string(text, start) - start
+    for behind in _places(text, _DATA_KEY):
+        start = text.find(b'"', behind) + 1
+        size = _end_of_string(text, start) - start if start else 0
+        if size > _MEDIA_MIN and b" " not in text[start : start + _MEDIA_MIN]:
+            total += size
     return total
+
+
+def _places(text: bytes, mark: bytes) -> Iterator[int]:
+    """Yield where each *mark* in *text* ends."""
+    at = text.find(mark)
+    while at >= 0:
+        at += len(mark)
+        yield at
+        at = text.find(mark, at)
 
 
 def _end_of_string(text: bytes, start: int) -> int:

@@ -74,9 +74,27 @@ def test_pictures_and_sound_are_no_text(part: dict[str, object]) -> None:
     assert (parse(messages=[text]).prompt_bytes or 0) > 1_000
 
 
+@pytest.mark.parametrize(
+    "messages",
+    [["data"], [";base64,"], ["data", "data"], [{"data": 1}], [{"data": ["x"]}], [";base64," * 9]],
+    ids=str,
+)
+def test_words_that_only_look_like_pictures_are_text(messages: list[object]) -> None:
+    """Wherever they stand, also at the very end."""
+    size = parse(messages=messages).prompt_bytes
+    assert size is not None
+    assert 0 < size <= len(json.dumps(messages))
+
+
 def test_what_is_too_much_to_take_apart_is_not_known() -> None:
     """Ten thousand prompts are no reason to build ten thousand objects."""
-    for request in (parse(prompt=["a"] * 5_000), parse(prompt=[[1]] * 5_000), parse(other=1)):
+    data = [{"data": ""}] * 5_000
+    for request in (
+        parse(prompt=["a"] * 5_000),
+        parse(prompt=[[1]] * 5_000),
+        parse(messages=data),
+        parse(other=1),
+    ):
         assert request.prompt_bytes is None
         assert request.prompt_tokens is None
 
