@@ -66,7 +66,7 @@ class BlockTable:
         whole: Part = {}
         self._parts: list[Part] = [whole]
         self._places: list[Part] | None = None
-        self.get = _getter_of_one(whole)
+        self.get = whole.get
         self.blocks = 0
 
     def __len__(self) -> int:
@@ -131,6 +131,19 @@ class BlockTable:
             return
         for part, block_hash in zip(self._parts_of(packed, len(hashes)), hashes, strict=True):
             part[block_hash] = run
+
+    def inherit(self, part: Run, run: Run) -> bool:
+        """Leave the slots of *part* as they were before it was cut off *run*, if they can be found.
+
+        Only then does a probe of a small table look further than the dictionary.
+
+        Complexity: O(1).
+        """
+        if not part.inherit(run):
+            return False
+        if self._places is None:
+            self.get = _getter_of_one(self._parts[0])
+        return True
 
     def remove(self, hashes: Sequence[bytes], packed: bytes) -> None:
         """Forget blocks, all of them known.

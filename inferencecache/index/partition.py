@@ -119,7 +119,8 @@ class Partition:
         twin = Run(self, parts[moved], at if moves_left else run.length - at, counts[moved])
         run.packed, run.token_counts = parts[kept], counts[kept]
         run.length -= twin.length
-        if not lazily or twin.length < INHERITED_BLOCKS_MIN or not twin.inherit(run):
+        is_left = lazily and twin.length >= INHERITED_BLOCKS_MIN
+        if not (is_left and self.run_of.inherit(twin, run)):
             self.run_of.move(twin.hashes(), twin.packed, twin)
         left, right = (twin, run) if moves_left else (run, twin)
         if not moves_left:
