@@ -5,7 +5,6 @@ Of several prompts the longest counts, since a context window holds one at a tim
 in base64, pictures and sound, is no text and counts nothing.
 """
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -54,12 +53,7 @@ def prompt_size(envelope: Envelope, api: Api) -> PromptSize:
         return _together(envelope.text_1, _of_prompts(envelope.text_2))
     if api is Api.UNKNOWN:
         return PromptSize()
-    parts = (envelope.messages, envelope.system, envelope.instructions, envelope.input)
-    texts = [bytes(part) for part in parts]
-    if sum(text.count(_DATA_URL) + text.count(_DATA_KEY) for text in texts) > _MEDIA_MAX:
-        return PromptSize()
-    text_bytes = sum(max(len(text) - _media_bytes(text), 0) for text in texts)
-    return PromptSize(text_bytes=text_bytes + memoryview(envelope.tools).nbytes)
+    return _of_conversation(envelope)
 
 
 def _of_prompts(raw: Raw) -> PromptSize:
@@ -89,26 +83,33 @@ def _together(text: Raw, others: PromptSize) -> PromptSize:
     return PromptSize(text_bytes=memoryview(text).nbytes + others.text_bytes)
 
 
+def _of_conversation(envelope: Envelope) -> PromptSize:
+    """Return the size of everything that becomes the prompt of a chat."""
+    parts = (envelope.messages, envelope.system, envelope.instructions, envelope.input)
+    texts = [bytes(part) for part in parts]
+    if sum(text.count(_DATA_URL) + text.count(_DATA_KEY) for text in texts) > _MEDIA_MAX:
+        return PromptSize()
+    text_bytes = sum(max(len(text) - _media_bytes(text), 0) for text in texts)
+    return PromptSize(text_bytes=text_bytes + memoryview(envelope.tools).nbytes)
+
+
 def _media_bytes(text: bytes) -> int:
     """Return how many bytes of *text* are base64: in ``data:`` URLs and members named ``data``."""
-    total = 0
-    for start in _places(text, _DATA_URL):
-        total += _end_of_string(text, start) - start
-    for behind in _places(text, _DATA_KEY):
+    total, at = 0, text.find(_DATA_URL)
+    while at >= 0:
+        start = at + len(_DATA_URL)
+        end = _end_of_string(text, start)
+        total += end - start
+        at = text.find(_DATA_URL, end)
+    at = text.find(_DATA_KEY)
+    while at >= 0:
+        behind = at + len(_DATA_KEY)
         start = text.find(b'"', behind) + 1
         size = _end_of_string(text, start) - start if start else 0
         if size > _MEDIA_MIN and b" " not in text[start : start + _MEDIA_MIN]:
             total += size
+        at = text.find(_DATA_KEY, behind)
     return total
-
-
-def _places(text: bytes, mark: bytes) -> Iterator[int]:
-    """Yield where each *mark* in *text* ends."""
-    at = text.find(mark)
-    while at >= 0:
-        at += len(mark)
-        yield at
-        at = text.find(mark, at)
 
 
 def _end_of_string(text: bytes, start: int) -> int:
