@@ -19,6 +19,7 @@ Field = str | int | float | bool
 
 LOGGER_NAME: Final = "inferencecache"
 _GRPC_CORE_LOGGER: Final = "grpc._cython.cygrpc"
+_TOO_LATE: Final = "due to server stop."
 
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -132,8 +133,9 @@ def configure_log(settings: LogSettings, stream: TextIO) -> None:
 
 
 def _is_of_a_live_call(record: logging.LogRecord) -> bool:
-    """Leave out answers that could not be sent because whoever asked has gone: not a fault."""
-    return not (record.exc_info and isinstance(record.exc_info[1], grpc.aio.InternalError))
+    """Leave out calls whose caller has gone, and those that come as the server goes: no faults."""
+    has_gone = record.exc_info and isinstance(record.exc_info[1], grpc.aio.InternalError)
+    return not has_gone and not str(record.msg).endswith(_TOO_LATE)
 
 
 def _quote(text: str) -> str:

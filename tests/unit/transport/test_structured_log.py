@@ -110,5 +110,8 @@ def test_answers_to_clients_that_have_gone_are_not_logged() -> None:
     for trouble in (grpc.aio.InternalError("batch"), RuntimeError("real")):
         core.error("raised in core", exc_info=(type(trouble), trouble, None))
 
+    core.warning("Aborting method [%s] due to server stop.", b"/a/b")
+
     assert "batch" not in stream.getvalue()
+    assert "Aborting" not in stream.getvalue()
     assert "real" in stream.getvalue()
