@@ -28,6 +28,7 @@ MODEL_FLAWS = {
     BodyFlaw.MODEL_TOO_OFTEN,
     BodyFlaw.MESSAGES_NOT_A_LIST,
     BodyFlaw.PROMPT_NOT_TEXT_OR_LIST,
+    BodyFlaw.INPUT_NOT_TEXT_OR_LIST,
 }
 
 
@@ -56,6 +57,7 @@ def test_models_are_found_where_an_independent_reader_finds_them(data: bytes) ->
         return
     assert list(request.model_spans) == expected
     assert request.model == json.loads(data)["model"]
+    assert 0 <= (request.prompt_bytes or 0) <= len(data)
 
 
 @settings(max_examples=100, deadline=None)

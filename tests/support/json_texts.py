@@ -17,6 +17,9 @@ TRICKY = [
     b'"model "',
     b'"messages"',
     b'"prompt"',
+    b'"input"',
+    b'"system"',
+    b'"data"',
     b'"a"',
     b'"\\ud83d"',
 ]
@@ -32,6 +35,8 @@ TEXTS = [
     b'"\\ud83d\\ude00"',
     b'"\\ud83d"',
     b'""',
+    b'"data"',
+    b'";base64,"',
 ]
 
 
