@@ -39,7 +39,7 @@ def match_chain(
     run = partition.run_of.get(hashes[0])
     if run is None:
         return []
-    request = _Request(partition, hashes)
+    request = Request(partition, hashes)
     blocks = request.extent(run, 0)
     following = partition.run_of.get(hashes[blocks]) if blocks < len(hashes) else None
     if following is None:
@@ -84,11 +84,11 @@ def _tokens(counts: Sequence[int], blocks: int) -> int:
     return min(sum(counts[:blocks]), INT32_MAX)
 
 
-class _Request:
+class Request:
     """The request's blocks, packed piece by piece as far as the match gets, unless they came so.
 
-    Blocks are packed by the width of the run they are compared with. A request whose hashes differ
-    in width is packed again whenever the width changes.
+    It is read from its head on, once. Blocks are packed by the width of the run they are compared
+    with. A request whose hashes differ in width is packed again whenever the width changes.
     """
 
     __slots__ = ("_packed", "_start", "_stop", "_stride", "hashes", "partition")
@@ -107,7 +107,10 @@ class _Request:
             self._stride = 0
 
     def extent(self, run: Run, at: int) -> int:
-        """Return how many blocks request and *run*, which holds block *at*, share from there."""
+        """Return how many blocks request and *run*, which holds block *at*, share from there.
+
+        Complexity: as for :func:`~inferencecache.index.packing.common_blocks`, plus packing.
+        """
         if run.length == 1:
             return 1
         stride = run.stride
@@ -143,7 +146,7 @@ class _Walk:
         if run.is_tiered:
             self._fold_tiers(run)
 
-    def go_on(self, request: _Request, run: Run | None, at: int) -> None:
+    def go_on(self, request: Request, run: Run | None, at: int) -> None:
         """Walk from *run*, which holds block *at* of the request, to the end of the match."""
         alive, stale_ns = self._alive, self._stale_ns
         hashes, get_run = request.hashes, request.partition.run_of.get

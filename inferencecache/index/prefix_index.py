@@ -167,7 +167,7 @@ class PrefixIndex:
             block_hashes: The request's blocks.
             depths: Matched blocks by delivered replica.
 
-        Complexity: O(1) for LRU tenants, else O(blocks matched + runs cut * holders).
+        Complexity: O(1) for LRU tenants, else O(runs met * holders) plus cuts.
         """
         if self._rules.algorithm(key.tenant_id) is not EvictionAlgorithm.LFU:
             return
