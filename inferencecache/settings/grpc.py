@@ -38,7 +38,7 @@ class GrpcSettings:
         help="Longest metadata a call may carry; longer ones end in RESOURCE_EXHAUSTED.",
     )
     streams_max: int = knob(
-        100_000,
+        10_000,
         flag="grpc-max-concurrent-streams",
         kind=KnobKind.INTEGER,
         unit="calls per connection",
