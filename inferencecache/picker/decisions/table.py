@@ -130,6 +130,7 @@ class DecisionTable:
         if decision is None:
             return False
         self._forget(decision)
+        self._bodies.expire(now_ns)
         had_body = self._bodies.release(decision.body)
         return self._end(decision, Ending.ABORTED, report) or had_body
 

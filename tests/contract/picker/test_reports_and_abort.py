@@ -8,7 +8,11 @@ from served_picker import MIB, PROMPT, SMALL, ServedPicker, serve_picker, until
 
 from inferencecache.clock import ManualClock
 from inferencecache.kinference.v1 import picker_pb2 as pb
-from inferencecache.picker.decisions import FinalTokenReport, usable
+from inferencecache.picker.choice import Choice, LocalDestination, Question
+from inferencecache.picker.decisions import AbortReport, FinalTokenReport, usable
+from inferencecache.picker.request import Api, InferenceRequest
+from inferencecache.service.pick import PickParts, PickPlane
+from inferencecache.transport.random_ids import random_id
 
 
 def in_flight(served: ServedPicker) -> int:
@@ -135,6 +139,28 @@ async def test_an_abort_after_the_pull_ends_the_request(served: ServedPicker) ->
     await until(lambda: served.buffered_bytes == 0)
     await served.final(ended.response_id)
     assert not await served.abort(ended.response_id)
+
+
+def test_an_abort_at_the_moment_a_body_expires_releases_nothing() -> None:
+    """E72: its time is over then, whether or not anybody has looked."""
+    clock = ManualClock(1)
+    plane = PickPlane(PickParts(settings=SMALL, clock=clock, new_id=random_id))
+    body = plane.begin(plane.complete(plane.open_upload(None)))
+    request = InferenceRequest(api=Api.UNKNOWN, model="m", model_names=("m",), model_spans=())
+    question = Question(request=request, content=body.content)
+    choice = Choice(destination=LocalDestination(endpoint="a:1"), target_model="m")
+    name = plane.settle(body, question, choice).response_id
+    clock.advance_ns(SMALL.unpulled_ttl_ns)
+    report = FinalTokenReport(
+        model="m",
+        prompt_tokens=1,
+        completion_tokens=1,
+        cached_tokens=None,
+        itl_bucket_counts=(),
+        itl_bucket_layout=0,
+    )
+    assert plane.final_token(name, report)
+    assert not plane.abort(name, AbortReport(reason="NOT_DISPATCHED", detail=""))
 
 
 @pytest.mark.parametrize("reason", [0, 1, 2, 3, 4, 99])
