@@ -26,7 +26,7 @@ from inferencecache.simulation import (
     render_page,
 )
 from inferencecache.transport.fake_engine_sockets import FakeEngineSockets
-from inferencecache.transport.http_public import PublicListener, PublicView
+from inferencecache.transport.http_public import PublicView, public_listener
 from inferencecache.transport.structured_log import StructuredLog
 from inferencecache.transport.system_clock import SystemClock
 
@@ -67,7 +67,7 @@ class FakeEngine:
         self._sockets = FakeEngineSockets(self.plan, self.player.streams)
         self.metrics_url = ""
         view = PublicView(is_ready=_yes, is_warm=_yes, render_metrics=self._page)
-        self._http = PublicListener(
+        self._http = public_listener(
             HttpSettings(bind_address=settings.metrics_address), view, StructuredLog()
         )
 

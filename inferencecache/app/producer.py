@@ -22,7 +22,8 @@ from inferencecache.settings.subscribe import ProducerSettings
 from inferencecache.settings.target import check_target
 from inferencecache.transport.delivery import LinkParts, ServerLink
 from inferencecache.transport.delivery_tls import server_credentials
-from inferencecache.transport.producer_http import ProducerPages, ProducerView
+from inferencecache.transport.http_pages import PageListener
+from inferencecache.transport.producer_http import ProducerView, producer_listener
 from inferencecache.transport.producer_metrics import MetricsPage
 from inferencecache.transport.structured_log import EventLog, StructuredLog
 from inferencecache.transport.system_clock import SystemClock
@@ -58,7 +59,7 @@ class Producer:
         self._session: aiohttp.ClientSession | None = None
         self._engines: tuple[FollowedEngine, ...] = ()
         self._links: tuple[ServerLink, ...] = ()
-        self._pages: ProducerPages | None = None
+        self._pages: PageListener | None = None
         self._page_address: BindAddress | None = None
         self._followers: list[asyncio.Task[None]] = []
         self._tellers: list[asyncio.Task[None]] = []
@@ -201,7 +202,7 @@ class Producer:
         view = ProducerView(
             is_ready=lambda: self.is_synced, describe=self._describe, render_metrics=page.render
         )
-        self._pages = ProducerPages(self._settings.page, view, self._log)
+        self._pages = producer_listener(self._settings.page, view, self._log)
         self._page_address = await self._pages.start()
 
     def _describe(self) -> str:

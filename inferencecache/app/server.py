@@ -23,7 +23,7 @@ from inferencecache.service.picker_objects import PickerObjects
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.server import ServerSettings
 from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
-from inferencecache.transport.http_public import PublicListener, PublicView
+from inferencecache.transport.http_public import PublicView, public_listener
 from inferencecache.transport.prometheus import ServerMetrics
 from inferencecache.transport.structured_log import EventLog, StructuredLog
 from inferencecache.transport.system_clock import SystemClock
@@ -161,7 +161,7 @@ class Server:
         )
         self.picker.health = self.picker.health or self._grpc
         self.metrics.add_source(self._grpc.stages.families)
-        self._http = PublicListener(settings.http, self._view(), self._log)
+        self._http = public_listener(settings.http, self._view(), self._log)
         self._control_http = self._control.listener(
             self.resources.status, self.picker_objects, self.picker
         )

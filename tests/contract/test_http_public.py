@@ -14,7 +14,7 @@ from inferencecache.cli.reference import pages
 from inferencecache.settings.http import HttpSettings
 from inferencecache.settings.lookup import LookupSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
-from inferencecache.transport.http_public import PublicListener, PublicView
+from inferencecache.transport.http_public import PublicView, public_listener
 from inferencecache.transport.listen import ListenError
 from inferencecache.transport.structured_log import StructuredLog
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
@@ -128,7 +128,7 @@ async def test_not_ready_is_503_and_a_broken_page_500() -> None:
         raise ValueError("metrics are broken")
 
     view = PublicView(is_ready=lambda: False, is_warm=lambda: False, render_metrics=broken)
-    listener = PublicListener(HttpSettings(bind_address=FREE), view, StructuredLog())
+    listener = public_listener(HttpSettings(bind_address=FREE), view, StructuredLog())
     url = f"http://{await listener.start()}"
     try:
         async with aiohttp.ClientSession() as http:

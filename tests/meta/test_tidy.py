@@ -20,9 +20,8 @@ EXCEPT_EXCEPTION = {
     "inferencecache/picker/pipeline/guard.py": "third parties' plugins may raise anything",
     "inferencecache/transport/cache_handler.py": "LookupRoute never ends in an error",
     "inferencecache/transport/rpc_table.py": "the gRPC boundary",
-    "inferencecache/transport/http_public.py": "the HTTP boundary",
+    "inferencecache/transport/http_pages.py": "the HTTP boundary",
     "inferencecache/transport/http_control.py": "the HTTP boundary",
-    "inferencecache/transport/producer_http.py": "the HTTP boundary",
     "inferencecache/transport/subscriber.py": "no batch of an engine ends the loop",
 }
 """The only modules that may catch everything, and as what."""
