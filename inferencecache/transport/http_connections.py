@@ -16,7 +16,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -31,6 +31,9 @@ _ACCEPT_PAUSE_S: Final = 0.1
 """After a connection could not be accepted, because too many files are open, say."""
 
 _SHUTDOWN_S: Final = 1.0
+_UNREAD_BODY_S: Final = 1.0
+"""After an answer, time for the rest of a body that its page has not read."""
+
 _LAST_CHANCE_S: Final = 0.1
 """After the limit, time for a request that arrived while the event loop was held."""
 
@@ -59,13 +62,11 @@ class HttpServer:
     Args:
         answer: Makes the answer to a request.
         limits: What connections may hold.
-        options: Further options of aiohttp's ``web.Server``.
     """
 
-    def __init__(self, answer: Answer, limits: ConnectionLimits, **options: Any) -> None:  # noqa: ANN401 - aiohttp's own
+    def __init__(self, answer: Answer, limits: ConnectionLimits) -> None:
         self._answer_page = answer
         self._limits = limits
-        self._options = options
         self._places = Places(limits.connections_max)
         self._server: web.Server | None = None
         self._accepting: asyncio.Task[None] | None = None
@@ -82,7 +83,8 @@ class HttpServer:
             access_log=None,
             logger=_LOG,
             keepalive_timeout=self._limits.idle_timeout_ns / NS_PER_S,
-            **self._options,
+            lingering_time=_UNREAD_BODY_S,
+            auto_decompress=False,  # no page takes a compressed body, and most take none
         )
         self._accepting = asyncio.create_task(
             self._accept(opened, tls, self._server), name="http-accept"
@@ -266,9 +268,13 @@ class _Watch(asyncio.Protocol):
             self._answer_timer = None
 
 
+_NO_HTTP: Final = (HttpProcessingError, web.RequestPayloadError)
+"""A head, and a body; which of the two a body raises is up to aiohttp's parser."""
+
+
 def _is_of_ours(record: logging.LogRecord) -> bool:
     """Leave out what is no HTTP: peers send as much of it as they like, and it would be quoted."""
-    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+    return not (record.exc_info and isinstance(record.exc_info[1], _NO_HTTP))
 
 
 _LOG: Final = logging.getLogger(__name__)

@@ -104,7 +104,7 @@ class ControlListener:
             answer_timeout_ns=settings.answer_timeout_ns,
             connections_max=settings.connections_max,
         )
-        self._server = HttpServer(self._answer, limits, auto_decompress=False, lingering_time=1.0)
+        self._server = HttpServer(self._answer, limits)
 
     async def start(self) -> BindAddress:
         """Listen.

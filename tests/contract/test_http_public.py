@@ -121,6 +121,21 @@ async def test_readiness_says_cold_until_the_first_report(
         assert page.status == 200
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/nothing"])
+async def test_a_body_in_a_wrong_encoding_is_not_looked_at(
+    server: Server, http: aiohttp.ClientSession, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer is that of a request without a body, and nothing is logged."""
+    url, headers = server.http_url + path, {"Content-Encoding": "gzip"}
+    async with http.get(url) as page:
+        expected = page.status
+    for _ in range(2):  # the second finds the connection as it should be
+        async with http.post(url, data=b"abcd", headers=headers) as page:
+            assert page.status == expected
+            await page.read()
+    assert not caplog.records
+
+
 async def test_not_ready_is_503_and_a_broken_page_500() -> None:
     """The body of the refusal is exact; a page that fails is answered and logged."""
 

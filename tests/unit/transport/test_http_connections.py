@@ -8,13 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from aiohttp import web
+from aiohttp import web, web_protocol
+from aiohttp.http_parser import HttpRequestParser, HttpRequestParserPy
 from both_loops import on_both_loops
 from certificates import Authority
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.address import BindAddress
-from inferencecache.transport.http_connections import ConnectionLimits, HttpServer
+from inferencecache.transport.http_connections import Answer, ConnectionLimits, HttpServer
 from inferencecache.transport.listen import open_listening_socket
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -25,6 +26,11 @@ STRICT_NS = 50 * NS_PER_MS
 async def echo(request: web.BaseRequest) -> web.Response:
     """Answer with the body."""
     return web.Response(body=b"<" + await request.read() + b">")
+
+
+async def heedless(_request: web.BaseRequest) -> web.Response:
+    """Answer without reading the body."""
+    return web.Response(text="<>")
 
 
 class Served:
@@ -49,15 +55,16 @@ async def serving(
     answer_timeout_ns: int = PATIENT_NS,
     connections_max: int = 10,
     tls: ssl.SSLContext | None = None,
+    page: Answer = echo,
 ) -> AsyncIterator[Served]:
-    """Run a server that answers with the body it got."""
+    """Run a server that answers with the body it got, or as *page* does."""
     limits = ConnectionLimits(
         header_timeout_ns=header_timeout_ns,
         idle_timeout_ns=idle_timeout_ns,
         answer_timeout_ns=answer_timeout_ns,
         connections_max=connections_max,
     )
-    server = HttpServer(echo, limits)
+    server = HttpServer(page, limits)
     opened = open_listening_socket("test", BindAddress(host="127.0.0.1", port=0))
     async with asyncio.timeout(30):
         await server.start(opened, tls)
@@ -213,6 +220,48 @@ async def test_garbage_is_told_so_closed_and_not_logged(
         assert b" 400 " in await ending(reader)
         writer.close()
     assert not caplog.records
+
+
+@on_both_loops
+@pytest.mark.parametrize("parser", [HttpRequestParser, HttpRequestParserPy])
+@pytest.mark.parametrize(
+    ("said", "body"),
+    [
+        (b"Content-Encoding: gzip\r\nContent-Length: 4", b"abcd"),
+        (b"Content-Encoding: deflate\r\nContent-Length: 4", b"abcd"),
+        (b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked", b"4\r\nabcd\r\n0\r\n\r\n"),
+        (b"Transfer-Encoding: chunked", b"no length\r\n"),
+        (b"Transfer-Encoding: chunked", b"4\r\nabcd, and more\r\n"),
+    ],
+)
+async def test_an_unread_body_may_be_anything(
+    said: bytes,
+    body: bytes,
+    parser: type[HttpRequestParser],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The page has answered; what follows is thrown away, and strangers fill no log with it."""
+    monkeypatch.setattr(web_protocol, "HttpRequestParser", parser)
+    async with serving(page=heedless) as served:
+        reader, writer = await served.connect()
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + said + b"\r\n\r\n")
+        assert b" 200 " in await answer(reader)
+        writer.write(body)
+        assert await ending(reader) == b""
+        writer.close()
+    assert not caplog.records
+
+
+@on_both_loops
+async def test_a_body_is_never_unpacked() -> None:
+    """Whatever its encoding is said to be: a small one cannot become a large one."""
+    async with serving() as served:
+        reader, writer = await served.connect()
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n"
+        writer.write(head + b"abcd")
+        assert (await answer(reader)).endswith(b"<abcd>")
+        writer.close()
 
 
 @on_both_loops
