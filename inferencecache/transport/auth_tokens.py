@@ -12,6 +12,7 @@ from typing import Final
 
 from inferencecache.clock import Clock
 from inferencecache.errors import InferenceCacheError
+from inferencecache.transport.file_refusals import FileRefusals
 from inferencecache.transport.file_watch import FileWatch
 from inferencecache.transport.read_file import read_plain_file
 
@@ -37,7 +38,7 @@ class TokenFile:
     Args:
         path: The file.
         clock: The time of day.
-        complain: Told why a reload failed, once per reason.
+        complain: Told why a change was refused, once per state of the file.
 
     Raises:
         TokenFileError: There are no tokens to start with.
@@ -50,8 +51,7 @@ class TokenFile:
     def __init__(self, path: str, clock: Clock, complain: Callable[[str], None]) -> None:
         self._path = path
         self._watch = FileWatch((path,), clock)
-        self._complain = complain
-        self._complaint = ""
+        self._refusals = FileRefusals((path,), _FILE_BYTES_MAX, complain)
         self.reloads = 0
         self.failures = 0
         self._watch.take_change()
@@ -70,15 +70,13 @@ class TokenFile:
         return any(matches)
 
     def _reload(self) -> None:
+        self._refusals.see()
         try:
             digests = _load(self._path)
         except TokenFileError as error:
-            if error.reason != self._complaint:
-                self._complaint = error.reason
-                self.failures += 1
-                self._complain(error.reason)
+            self.failures += self._refusals.has_told(error.reason)
             return
-        self._complaint = ""
+        self._refusals.forget()
         if digests != self._digests:
             self._digests = digests
             self.reloads += 1

@@ -13,7 +13,7 @@ from inferencecache.clock import NS_PER_S, Clock
 
 _REST_NS: Final = NS_PER_S
 
-_Stamp = tuple[int, int, int, int, int] | None
+Stamp = tuple[int, int, int, int, int] | None
 _CHANGED: Final = 3
 """The part of a stamp that nobody can set to a time of his choice."""
 
@@ -31,14 +31,14 @@ class FileWatch:
     def __init__(self, paths: Sequence[str], clock: Clock) -> None:
         self._paths = tuple(paths)
         self._clock = clock
-        self._known: tuple[_Stamp, ...] | None = None
+        self._known: tuple[Stamp, ...] | None = None
 
     def take_change(self) -> bool:
         """Return whether the files may differ from those at the last call; true at the first.
 
         Whoever is told so reads them; what changes after this call is seen by the next.
         """
-        stamps = tuple(_stamp(path) for path in self._paths)
+        stamps = tuple(stamp_of(path) for path in self._paths)
         if stamps == self._known:
             return False
         newest_ns = max((stamp[_CHANGED] for stamp in stamps if stamp is not None), default=0)
@@ -51,7 +51,7 @@ class FileWatch:
         self._known = None
 
 
-def _stamp(path: str) -> _Stamp:
+def stamp_of(path: str) -> Stamp:
     """Return what tells one state of a file from another, None for no file."""
     try:
         status = Path(path).stat()

@@ -19,6 +19,7 @@ from typing import Final
 
 from inferencecache.clock import Clock
 from inferencecache.errors import InferenceCacheError
+from inferencecache.transport.file_refusals import FileRefusals
 from inferencecache.transport.file_watch import FileWatch
 from inferencecache.transport.read_file import read_plain_file
 from inferencecache.transport.tls_leaf import USABLE, is_usable
@@ -82,7 +83,7 @@ class TlsFiles:
     Args:
         paths: Where the files are.
         clock: The time of day.
-        complain: Told why a reload failed, once per reason.
+        complain: Told why a change was refused, once per state of the files.
 
     Raises:
         TlsLoadError: There is nothing usable to start with.
@@ -96,8 +97,7 @@ class TlsFiles:
     def __init__(self, paths: TlsPaths, clock: Clock, complain: Callable[[str], None]) -> None:
         self._paths = paths
         self._watch = FileWatch(paths.all(), clock)
-        self._complain = complain
-        self._complaint = ""
+        self._refusals = FileRefusals(paths.all(), _FILE_BYTES_MAX, complain)
         self.reloads = 0
         self.failures = 0
         self.removals = 0
@@ -118,28 +118,21 @@ class TlsFiles:
         """Take over what has changed, if it is whole; one look at a time, and it blocks."""
         if not self._watch.take_change():
             return
+        self._refusals.see()
         try:
             material = load(self._paths)
             is_new = _parts(material) != _parts(self._material)
             if is_new:
                 _try(material)
         except TlsLoadError as error:
-            self.failures += self._has_complained(error.reason)
+            self.failures += self._refusals.has_told(error.reason)
         except TrialError as error:
             self._watch.forget()
-            self._has_complained(f"changed files cannot be tried, which is tried again: {error}")
+            self._refusals.has_told(f"changed files cannot be tried, which is tried again: {error}")
         else:
-            self._complaint = ""
+            self._refusals.forget()
             if is_new:
                 self._take(material)
-
-    def _has_complained(self, reason: str) -> bool:
-        """Complain, unless that was the last complaint; return whether it was told."""
-        if reason == self._complaint:
-            return False
-        self._complaint = reason
-        self._complain(reason)
-        return True
 
     def _take(self, material: TlsMaterial) -> None:
         before, self._material = self._material, material

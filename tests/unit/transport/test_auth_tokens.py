@@ -99,6 +99,22 @@ def test_a_bad_change_leaves_the_last_good_tokens(tmp_path: Path) -> None:
     assert knows(file, "a") == [False]
 
 
+def test_every_bad_file_is_refused_on_its_own(tmp_path: Path) -> None:
+    """Nine with one and the same mistake are nine; a bad one under a new time stamp is the old."""
+    path = tmp_path / "tokens"
+    path.write_text(line("a"))
+    complaints: list[str] = []
+    file = TokenFile(str(path), SystemClock(), complaints.append)
+    for count in range(1, 10):
+        replace_file(path, b"oops %d" % count)
+        assert knows(file, "a", "a") == [True, True]
+        assert file.failures == count
+    path.touch()
+    assert knows(file, "a") == [True]
+    assert len(complaints) == file.failures == 9
+    assert len(set(complaints)) == 1
+
+
 def be_pipe(path: Path) -> None:
     """Be something that is open for reading only once somebody writes."""
     os.mkfifo(path)

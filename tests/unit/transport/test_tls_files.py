@@ -58,6 +58,51 @@ def test_half_a_rotation_waits_for_the_other_half(tmp_path: Path, authority: Aut
     assert current(files).certificate == second.certificate
 
 
+def test_every_bad_pair_is_refused_on_its_own(tmp_path: Path, authority: Authority) -> None:
+    """Nine with one and the same mistake are nine; nobody's looking again makes a tenth."""
+    where = paths(tmp_path, authority)
+    complaints: list[str] = []
+    files = TlsFiles(where, SystemClock(), complaints.append)
+    first = files.current
+    for count in range(1, 10):
+        replace_file(Path(where.cert_file), authority.server().certificate)
+        assert [current(files) for _ in range(3)] == [first] * 3
+        assert files.failures == count
+    Path(where.cert_file).touch()
+    assert current(files) is first
+    assert len(complaints) == files.failures == 9
+    assert len(set(complaints)) == 1
+
+
+def test_a_bad_file_that_comes_back_is_refused_again(tmp_path: Path, authority: Authority) -> None:
+    """Between the two there was a good one."""
+    where = paths(tmp_path, authority)
+    complaints: list[str] = []
+    files = TlsFiles(where, SystemClock(), complaints.append)
+    good = files.current.key
+    for content in (b"bad", good, b"bad", b"worse", b"bad"):
+        replace_file(Path(where.key_file), content)
+        files.look()
+    assert len(complaints) == files.failures == 4
+    assert files.reloads == 0
+
+
+def test_what_cannot_be_read_is_refused_on_its_own_too(
+    tmp_path: Path, authority: Authority
+) -> None:
+    """Two files that are too large to be read are two."""
+    where = paths(tmp_path, authority)
+    files = TlsFiles(where, SystemClock(), print)
+    for count in range(1, 4):
+        large = tmp_path / "large"
+        large.touch()
+        os.truncate(large, 4_194_305)
+        large.replace(where.key_file)
+        for _ in range(3):
+            files.look()
+        assert files.failures == count
+
+
 def test_files_that_go_away_leave_the_old_pair(tmp_path: Path, authority: Authority) -> None:
     """A listener never loses what it serves with."""
     where = paths(tmp_path, authority)
