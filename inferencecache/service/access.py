@@ -28,11 +28,12 @@ class AccessDeniedError(InferenceCacheError):
 
     Args:
         access: What it wanted to do.
-        tenant_id: To which tenant.
+        tenant_id: To which tenant; None where it may do so to none.
     """
 
-    def __init__(self, access: Access, tenant_id: str) -> None:
-        super().__init__(f"this client may not {access.value} tenant {tenant_id!r}")
+    def __init__(self, access: Access, tenant_id: str | None) -> None:
+        tenant = "any tenant" if tenant_id is None else f"tenant {tenant_id!r}"
+        super().__init__(f"this client may not {access.value} {tenant}")
         self.access = access
         self.tenant_id = tenant_id
 

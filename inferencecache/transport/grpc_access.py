@@ -100,4 +100,4 @@ def require_any(guard: TenantGuard, method: str, context: Context, access: Acces
         AccessDeniedError: The caller has it to no tenant.
     """
     if not guard.allows_any(method, context, access):
-        raise AccessDeniedError(access, "any tenant")
+        raise AccessDeniedError(access, None)

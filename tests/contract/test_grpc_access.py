@@ -166,6 +166,25 @@ async def test_an_identity_without_a_mapping_gets_nothing_but_health(guarded: Gu
         assert await control.metric(denied, method="ReportCacheState") == 3
 
 
+async def test_a_refusal_says_what_and_to_whom(guarded: Guarded) -> None:
+    """One tenant by its name in quotes, all of them without; a tenant may have any name."""
+    engine = guarded.authority.client(uri="spiffe://x/engine")
+    stranger = guarded.authority.client("nobody")
+    async with controlled(guarded.settings) as control:
+        async with guarded.stub(control, engine) as stub:
+            foreign = stub.ReportCacheState(iter([update(tenant_id="any tenant")]))
+            assert await code_of(foreign) is DENIED
+            assert await foreign.details() == (
+                "ReportCacheState: this client may not write tenant 'any tenant'"
+            )
+        async with guarded.stub(control, stranger) as stub:
+            report = stub.ReportCacheState(iter([update()]))
+            assert await code_of(report) is DENIED
+            assert await report.details() == (
+                "ReportCacheState: this client may not write any tenant"
+            )
+
+
 async def test_a_changed_mapping_counts_for_open_connections(guarded: Guarded) -> None:
     """Access is looked up at each request, so taking it away needs no reconnect."""
     gateway = guarded.authority.client(dns="gateway.example")
