@@ -1,5 +1,6 @@
 """Settings of authentication on the control listener, and the check that nothing is left open."""
 
+import re
 from dataclasses import dataclass
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
@@ -133,6 +134,11 @@ _WAYS_IN = (
     f"{_SA} for Kubernetes, --control-token-file for bearer tokens, "
     "--control-tls-client-ca-file for client certificates"
 )
+_LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+# A namespace is one label of at most 63 characters, a name any number of them, 253 in all.
+_SERVICE_ACCOUNT = re.compile(
+    rf"system:serviceaccount:(?=.{{1,63}}:){_LABEL}:(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*"
+)
 _NAME_KINDS = ("uri:", "dns:", "cn:")
 
 
@@ -152,7 +158,7 @@ def check_control_auth(auth: AuthSettings, control: ControlSettings) -> None:
                 value=True,
             )
         return
-    if not any(ways):
+    if not any(ways) and not auth.names():
         raise ControlAuthError(
             f"missing {_SA}: say who may use the control listener ({_WAYS_IN}), or let everybody "
             "in with --insecure-disable-auth",
@@ -169,6 +175,13 @@ def _check_kubernetes(auth: AuthSettings) -> None:
     if named != named.strip():
         raise ControlAuthError(
             f"{_SA} has leading or trailing whitespace: {named!r}", field=_SA, value=named
+        )
+    if not _SERVICE_ACCOUNT.fullmatch(named):
+        raise ControlAuthError(
+            f"{_SA}: {named!r} is no service account; expected "
+            "system:serviceaccount:<namespace>:<name>",
+            field=_SA,
+            value=named,
         )
     for flag, audience in (
         ("--controller-audience", auth.controller_audience),

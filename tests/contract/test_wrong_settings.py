@@ -15,6 +15,8 @@ import inferencecache
     [
         (("serve", "--engine-block-size=0"), ("--engine-block-size", "'0'", "at least 1")),
         (("serve", "--engine-block-size=-16"), ("--engine-block-size", "'-16'", "at least 1")),
+        (("serve", "--allowed-controller-sa=foo"), ("'foo'", "system:serviceaccount:")),
+        (("serve", "--control-client-names=cn:x"), ("--control-tls-client-ca-file",)),
         (("serve",), ("--allowed-controller-sa", "--insecure-disable-auth")),
         (("subscribe", "--block-size=0"), ("--block-size", "'0'", "at least 1")),
         (("replay", "--server=localhost"), ("--server", "'localhost'", "HOST:PORT")),

@@ -10,6 +10,21 @@ from inferencecache.settings.control import ControlSettings
 from inferencecache.settings.tls import check_tls_files
 
 SA = "system:serviceaccount:cache:controller"
+NO_SERVICE_ACCOUNTS = [
+    "foo",
+    "cache:controller",
+    "system:serviceaccount:cache",
+    "system:serviceaccount:cache:",
+    "system:serviceaccount::controller",
+    f"{SA}:more",
+    f"{SA}, {SA}",
+    "system:serviceaccounts:cache:controller",
+    "system:serviceaccount:Cache:controller",
+    "system:serviceaccount:ca.che:controller",
+    "system:serviceaccount:cache:-controller",
+    f"system:serviceaccount:{'n' * 64}:controller",
+    f"system:serviceaccount:cache:{'n' * 254}",
+]
 PLAIN = ControlSettings()
 MTLS = ControlSettings(tls_client_ca_file="ca.pem")
 NAMES = "uri:spiffe://x/y, dns:a.example,cn:admin"
@@ -21,6 +36,11 @@ NAMES = "uri:spiffe://x/y, dns:a.example,cn:admin"
         (AuthSettings(insecure_disable_auth=True), PLAIN),
         (AuthSettings(insecure_disable_auth=True, controller_audience=" "), PLAIN),
         (AuthSettings(allowed_controller_sa=SA), PLAIN),
+        (AuthSettings(allowed_controller_sa="system:serviceaccount:a-1:b.c-2.3"), PLAIN),
+        (
+            AuthSettings(allowed_controller_sa=f"system:serviceaccount:{'n' * 63}:{'x' * 253}"),
+            PLAIN,
+        ),
         (AuthSettings(token_file="tokens"), PLAIN),  # noqa: S106 - a path
         (AuthSettings(token_file="tokens", policy_audience=""), PLAIN),  # noqa: S106 - a path
         (AuthSettings(client_names=NAMES), MTLS),
@@ -52,6 +72,11 @@ def test_one_way_in_is_enough(auth: AuthSettings, control: ControlSettings) -> N
         (AuthSettings(allowed_controller_sa=f" {SA}"), PLAIN, "whitespace"),
         (AuthSettings(allowed_controller_sa=f"{SA}\n"), PLAIN, "whitespace"),
         (AuthSettings(allowed_controller_sa=" ", policy_audience=""), PLAIN, "controller-sa has"),
+        *(
+            (AuthSettings(allowed_controller_sa=named), PLAIN, f"{named!r} is no service account")
+            for named in NO_SERVICE_ACCOUNTS
+        ),
+        (AuthSettings(allowed_controller_sa="foo", policy_audience=""), PLAIN, "'foo' is no"),
         (
             AuthSettings(allowed_controller_sa=SA, controller_audience="", policy_audience=""),
             PLAIN,
@@ -73,6 +98,8 @@ def test_one_way_in_is_enough(auth: AuthSettings, control: ControlSettings) -> N
             "--policy-audience has leading or trailing whitespace",
         ),
         (AuthSettings(), MTLS, "need one another"),
+        (AuthSettings(client_names="cn:x"), PLAIN, "need one another"),
+        (AuthSettings(client_names=" , "), PLAIN, "missing --allowed-controller-sa"),
         (AuthSettings(client_names=NAMES, allowed_controller_sa=SA), PLAIN, "need one another"),
         (AuthSettings(client_names="admin"), MTLS, "'admin' is not allowed"),
         (AuthSettings(client_names="cn:"), MTLS, "'cn:' is not allowed"),
