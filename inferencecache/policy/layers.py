@@ -105,8 +105,8 @@ class PolicyLayers:
             snapshot: May name a tenant twice; the later one counts. Nameless ones are dropped.
 
         Returns:
-            How many policies and quotas the layer had before and has not any more; the other
-            layer's are in force for those tenants, if it has any.
+            How many policies and quotas the layer has now, and how many it had before and has not
+            any more; the other layer's are in force for those tenants, if it has any.
 
         Complexity: O(n log n) in the policies and quotas of both layers.
         """
@@ -133,6 +133,8 @@ class PolicyLayers:
         quotas = {quota.tenant_id: quota for quota in snapshot.tenants if quota.tenant_id}
         yield
         replacement = Replacement(
+            policies=len(policies),
+            quotas=len(quotas),
             policies_removed=before[0].missing(layer, policies),
             quotas_removed=before[1].missing(layer, quotas),
         )
@@ -305,7 +307,7 @@ class PreparedLayer(NamedTuple):
         before: The layers it was worked out from.
         policies: Both layers' policies then.
         quotas: Both layers' quotas then.
-        replacement: What the layer will not say any more.
+        replacement: What the layer will say, and what it will not say any more.
         in_force: What is put into the store, None where nothing differs.
     """
 

@@ -32,13 +32,17 @@ def finish(slices: Generator[None, None, ResultT]) -> ResultT:
 
 
 class Replacement(NamedTuple):
-    """What a replace took away, for the caller to warn about.
+    """What a replace left and what it took away, for the caller to tell.
 
     Attributes:
+        policies: Tenants that have a policy now.
+        quotas: Tenants that have a quota now.
         policies_removed: Tenants that had a policy and have none now.
         quotas_removed: Tenants that had a quota and have none now.
     """
 
+    policies: int
+    quotas: int
     policies_removed: int
     quotas_removed: int
 
@@ -102,7 +106,7 @@ class PolicyStore:
             snapshot: May name a tenant twice; the later one counts. Nameless ones are dropped.
 
         Returns:
-            How many policies and quotas were in force before and are not any more.
+            How many policies and quotas are in force now, and how many were and are not any more.
 
         Complexity: O(n log n) in policies and quotas.
         """
@@ -145,11 +149,13 @@ class PolicyStore:
         """Put in force what :meth:`prepare` has made.
 
         Returns:
-            How many policies and quotas were in force before and are not any more.
+            How many policies and quotas are in force now, and how many were and are not any more.
 
         Complexity: O(n) in policies and quotas, a set difference of their names.
         """
         replacement = Replacement(
+            policies=len(prepared.resolved),
+            quotas=len(prepared.quotas),
             policies_removed=len(self._resolved.keys() - prepared.resolved.keys()),
             quotas_removed=len(self._quotas.keys() - prepared.quotas.keys()),
         )

@@ -43,7 +43,7 @@ class PolicyChanges:
     Args:
         layers: What is changed.
         settings: Limits of a push.
-        log: Told about pushes that change something.
+        log: Told about pushes that differ from the last.
 
     Attributes:
         pushes: How many there were, by what became of them.
@@ -76,7 +76,7 @@ class PolicyChanges:
             replacement = await self._replace(PolicyLayer.PUSH, snapshot)
             self._accepted = body
             self.pushes[PushResult.REPLACED] += 1
-        self._tell(snapshot, replacement)
+        self._tell(replacement)
 
     async def replace(self, layer: PolicyLayer, snapshot: PolicySnapshot) -> Replacement:
         """Replace a whole layer.
@@ -86,7 +86,7 @@ class PolicyChanges:
             snapshot: All that it says now.
 
         Returns:
-            What it said before and does not say any more.
+            How much it says now, and how much of what it said before it does not say any more.
         """
         async with self._turn:
             return await self._replace(layer, snapshot)
@@ -108,14 +108,10 @@ class PolicyChanges:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, giving_way, work)
 
-    def _tell(self, snapshot: PolicySnapshot, replacement: Replacement) -> None:
-        counts = {
-            "policies": len(snapshot.policies),
-            "quotas": len(snapshot.tenants),
-            "policies_removed": replacement.policies_removed,
-            "quotas_removed": replacement.quotas_removed,
-        }
-        if snapshot.policies or snapshot.tenants:
-            self._log.info("policy_push_applied", **counts)
+    def _tell(self, replacement: Replacement) -> None:
+        """Log what is stored now, which may be less than was sent."""
+        is_empty = not replacement.policies and not replacement.quotas
+        if is_empty and (replacement.policies_removed or replacement.quotas_removed):
+            self._log.warning("policy_push_empty", **replacement._asdict())
         else:
-            self._log.warning("policy_push_empty", **counts)
+            self._log.info("policy_push_applied", **replacement._asdict())

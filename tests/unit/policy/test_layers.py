@@ -84,7 +84,9 @@ def test_absence_hides_nothing(layers: PolicyLayers, store: PolicyStore) -> None
     layers.replace(FILES, saying(a=1))
     layers.replace(PUSH, saying(a=2))
 
-    assert layers.replace(PUSH, NOTHING) == Replacement(policies_removed=1, quotas_removed=1)
+    assert layers.replace(PUSH, NOTHING) == Replacement(
+        policies=0, quotas=0, policies_removed=1, quotas_removed=1
+    )
     assert store.resolved("a").minimum_prefix_tokens == 1
     assert store.quota("a") == 1
 

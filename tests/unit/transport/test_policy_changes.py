@@ -55,6 +55,35 @@ async def test_a_rejected_push_changes_nothing_and_is_not_remembered() -> None:
     assert bench.changes.pushes == {"replaced": 1, "unchanged": 1, "rejected": 1}
 
 
+def log_of(*counts: int, event: str = "policy_push_applied", level: str = "info") -> object:
+    """Return a line of the log: policies and quotas that are stored, and that were removed."""
+    names = ("policies", "quotas", "policies_removed", "quotas_removed")
+    return level, event, dict(zip(names, counts, strict=True))
+
+
+async def test_the_log_says_what_is_stored_not_what_was_sent() -> None:
+    """Nameless ones are dropped, and of two for one tenant there is one."""
+    bench = Bench()
+    await bench.changes.push(body(""))
+    await bench.changes.push(body("a", "a", "b", ""))
+    quotas = [{"tenantID": name, "maxIndexEntries": 1} for name in ("", "a", "a")]
+    await bench.changes.push(json.dumps({"version": 7, "tenants": quotas}).encode())
+    assert bench.log.lines == [log_of(0, 0, 0, 0), log_of(2, 0, 0, 0), log_of(0, 1, 2, 0)]
+
+
+@pytest.mark.parametrize("empty", [b'{"version": 7}', body(""), body()])
+async def test_only_a_push_that_takes_everything_away_is_warned_of(empty: bytes) -> None:
+    """One that finds nothing to take is like any other."""
+    bench = Bench()
+    await bench.changes.push(empty)
+    await bench.changes.push(body("a", "b"))
+    await bench.changes.push(empty)
+    await bench.changes.push(b" " + empty)
+    warning = log_of(0, 0, 2, 0, event="policy_push_empty", level="warning")
+    nothing = log_of(0, 0, 0, 0)
+    assert bench.log.lines == [nothing, log_of(2, 0, 0, 0), warning, nothing]
+
+
 async def test_layers_do_not_lose_one_another() -> None:
     """A file that changes on the loop while a push is being worked out counts, as does the push."""
     bench = Bench()
