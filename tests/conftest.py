@@ -1,6 +1,12 @@
-"""Options of the whole suite."""
+"""Options of the whole suite, and the logging of its process."""
+
+import logging
+from collections.abc import Iterator
 
 import pytest
+
+from inferencecache.transport.grpc_core_log import GRPC_CORE_LOGGER
+from inferencecache.transport.structured_log import LOGGER_NAME
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,3 +26,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+@pytest.fixture
+def untouched_logging() -> Iterator[None]:
+    """Put the process's logging back as it was."""
+    root, own = logging.getLogger(), logging.getLogger(LOGGER_NAME)
+    core = logging.getLogger(GRPC_CORE_LOGGER)
+    before = root.handlers, root.level, own.level, list(core.filters)
+    yield
+    root.handlers, level, own_level, core.filters = before
+    root.setLevel(level)
+    own.setLevel(own_level)

@@ -29,7 +29,7 @@ def run_process(settings: ServerSettings) -> int:
     Raises:
         ConfigError: The settings make no sense together.
     """
-    configure_log(settings.logs, sys.stderr)
+    configure_log(settings.logs, sys.stderr, grpc_settings=settings.grpc)
     return uvloop.run(_serve(settings))
 
 

@@ -122,7 +122,7 @@ class GrpcSettings:
         kind=KnobKind.DURATION,
         unit="ns",
         minimum=0,
-        help="Unexpected failures of one method are logged at most this often.",
+        help="Failures of one method, and headers of no UTF-8, are logged at most this often.",
     )
     stage_sample_interval: int = knob(
         16,

@@ -8,18 +8,17 @@ import json
 import logging
 import re
 import sys
+import time
 from datetime import UTC, datetime
 from typing import Final, Protocol, TextIO
 
-import grpc
-
+from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.logs import LogSettings
+from inferencecache.transport.grpc_core_log import GrpcCoreFilter, filter_grpc_core
 
 Field = str | int | float | bool
 
 LOGGER_NAME: Final = "inferencecache"
-_GRPC_CORE_LOGGER: Final = "grpc._cython.cygrpc"
-_TOO_LATE: Final = "due to server stop."
 
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -117,10 +116,17 @@ class StructuredFormatter(logging.Formatter):
         return fields
 
 
-def configure_log(settings: LogSettings, stream: TextIO) -> None:
+def configure_log(
+    settings: LogSettings, stream: TextIO, *, grpc_settings: GrpcSettings | None = None
+) -> None:
     """Send every log line of the process to *stream*.
 
     Libraries are heard from WARN on, whatever the level: their chatter is not ours to show.
+
+    Args:
+        settings: Form and level.
+        stream: Where lines go.
+        grpc_settings: How often trouble with calls is worth a line; the defaults if None.
     """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(StructuredFormatter(settings.format))
@@ -129,13 +135,8 @@ def configure_log(settings: LogSettings, stream: TextIO) -> None:
     root.handlers = [handler]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger(LOGGER_NAME).setLevel(level)
-    logging.getLogger(_GRPC_CORE_LOGGER).addFilter(_is_of_a_live_call)
-
-
-def _is_of_a_live_call(record: logging.LogRecord) -> bool:
-    """Leave out calls whose caller has gone, and those that come as the server goes: no faults."""
-    has_gone = record.exc_info and isinstance(record.exc_info[1], grpc.aio.InternalError)
-    return not has_gone and not str(record.msg).endswith(_TOO_LATE)
+    interval_ns = (grpc_settings or GrpcSettings()).failure_log_interval_ns
+    filter_grpc_core(GrpcCoreFilter(interval_ns, time.monotonic_ns))
 
 
 def _quote(text: str) -> str:

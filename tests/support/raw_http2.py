@@ -10,7 +10,7 @@ import h2.connection
 import h2.errors
 import h2.events
 
-Headers = tuple[tuple[str, str], ...]
+Headers = tuple[tuple[str, str | bytes], ...]
 
 PUSH = "/kinference.v1.Picker/PushBody"
 PULL = "/kinference.v1.Picker/PullBody"

@@ -1,6 +1,8 @@
 """What only a hand-made client does: resets, half frames, windows of one byte (2.A, 2.C, 2.I)."""
 
 import inspect
+import io
+import json
 
 import h2.errors
 import pytest
@@ -10,7 +12,9 @@ from served_picker import MIB, PROMPT, SMALL, ServedPicker, serve_picker, until
 from inferencecache.clock import NS_PER_S, ManualClock
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.settings.grpc import GrpcSettings
+from inferencecache.settings.logs import LogSettings
 from inferencecache.transport import grpc_port
+from inferencecache.transport.structured_log import configure_log
 
 CODES = [
     h2.errors.ErrorCodes.CANCEL,
@@ -206,6 +210,24 @@ async def test_a_stopped_reader_holds_nobody_up(served: ServedPicker) -> None:
         await client.until(lambda: len(stopped.data) > 1_000)
         other = await served.push_and_pick()
         assert await served.pull(other.response_id) == PROMPT
+
+
+@pytest.mark.usefixtures("untouched_logging")
+async def test_headers_of_no_utf8_are_answered_and_not_logged(served: ServedPicker) -> None:
+    """The core would log the whole value, each time it looks: one line, and nothing of it."""
+    stream = io.StringIO()
+    configure_log(LogSettings(format="json", level="info"), stream)
+    secret = (("authorization", b"Bearer SECRET \xff"), ("x-other", b"SECRET \xfe" * 100))
+    async with raw_client(served.target) as client:
+        for _ in range(3):
+            call = await client.open("/kinference.v1.Picker/Pick", secret)
+            await client.send(call, framed(b""), end=True)
+            assert (await client.answer(call)).status == "3"
+    (line,) = stream.getvalue().splitlines()
+    shown = json.loads(line)
+    assert (shown["msg"], shown["level"]) == ("grpc_text_not_utf8", "WARN")
+    assert "SECRET" not in line
+    assert "stack" not in shown
 
 
 def large_body() -> list[bytes]:

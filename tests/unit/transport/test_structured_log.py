@@ -3,24 +3,12 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import grpc
 import pytest
 
 from inferencecache.settings.logs import LogSettings
-from inferencecache.transport.structured_log import LOGGER_NAME, StructuredLog, configure_log
-
-
-@pytest.fixture
-def untouched_logging() -> Iterator[None]:
-    """Put the process's logging back as it was."""
-    root, own = logging.getLogger(), logging.getLogger(LOGGER_NAME)
-    before = root.handlers, root.level, own.level
-    yield
-    root.handlers, level, own_level = before
-    root.setLevel(level)
-    own.setLevel(own_level)
+from inferencecache.transport.structured_log import StructuredLog, configure_log
 
 
 def logged(log_format: str, level: str = "info") -> tuple[StructuredLog, io.StringIO]:
