@@ -37,7 +37,8 @@ def context_need(request: InferenceRequest, settings: PickerChoiceSettings) -> C
     800
     """
     answer = request.output_tokens_max or 0
-    if request.prompt_tokens is not None:
-        return ContextNeed(request.prompt_tokens + answer, is_exact=True)
     estimate = (request.prompt_bytes or 0) / settings.bytes_per_token
-    return ContextNeed(int(estimate * settings.estimate_share) + answer, is_exact=False)
+    estimated, counted = int(estimate * settings.estimate_share), request.prompt_tokens
+    if counted is not None and counted >= estimated:
+        return ContextNeed(counted + answer, is_exact=True)
+    return ContextNeed(estimated + answer, is_exact=False)

@@ -57,7 +57,8 @@ class InferenceRequest:
         model_spans: Where they stand, quotes included; where there is none, the empty span at
             which one can be put.
         is_stream: Whether the answer is to come in pieces.
-        output_tokens_max: Limit of the answer, None where none is given.
+        output_tokens_max: Limit of the answer, the largest where several are given; None where none
+            is.
         affinity: Texts that tie requests together.
         prompt_bytes: Length of the longest prompt as it is written; None if it is not known.
         prompt_tokens: Length of the longest prompt where it is given as token ids, else None.

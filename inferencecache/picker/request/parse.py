@@ -14,6 +14,7 @@ from inferencecache.picker.request.model_spans import model_spans
 from inferencecache.picker.request.prompt_size import prompt_size
 from inferencecache.picker.request.shape import api_of
 from inferencecache.picker.request.structure import is_deeper_than, is_utf8, long_number
+from inferencecache.picker.request.whole_number import whole_number
 from inferencecache.settings.picker import PickerParseSettings
 
 _AFFINITY_BYTES_MAX: Final = 1_024
@@ -109,12 +110,10 @@ def _allowed_api(envelope: Envelope, settings: PickerParseSettings) -> Api:
 
 
 def _output_tokens_max(envelope: Envelope) -> int | None:
+    """Return the largest limit that is given: engines differ in which of them they go by."""
     given = (envelope.max_completion_tokens, envelope.max_output_tokens, envelope.max_tokens)
-    for raw in given:
-        limit = read_value(raw, int) if raw is not ABSENT else None
-        if limit is not None and limit > 0:
-            return limit
-    return None
+    limits = [limit for limit in map(whole_number, given) if limit is not None and limit > 0]
+    return max(limits, default=None)
 
 
 def _affinity(envelope: Envelope) -> Affinity:

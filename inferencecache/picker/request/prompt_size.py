@@ -1,10 +1,12 @@
 """How long a prompt is, without reading it.
 
-Rules of this file: token ids are counted; of texts only the length is taken, as they are written.
+Rules of this file: token ids are counted, however engines may have them written, fractions and
+texts among them included; of texts only the length is taken, as they are written.
 Of several prompts the longest counts, since a context window holds one at a time. What is encoded
 in base64, pictures and sound, is no text and counts nothing.
 """
 
+import re
 from typing import Final, NamedTuple
 
 import msgspec
@@ -20,8 +22,9 @@ _MEDIA_MAX: Final = 4_096
 """More pictures than this are no pictures; the size of the prompt is not known then."""
 
 _MEDIA_MIN: Final = 256
-_IN_TOKEN_IDS: Final = b"0123456789,[] \t\n\r"
 _BLANKS: Final = b" \t\n\r"
+_TEXT_LIST_OBJECT: Final = b'"[{'
+_STARTS_WITH_AN_ID: Final = re.compile(rb'\[[ \t\n\r]*[^ \t\n\r"\[{\]]')
 _DATA_URL: Final = b";base64,"
 _DATA_KEY: Final = b'"data"'
 
@@ -62,12 +65,22 @@ def _of_prompts(raw: Raw) -> PromptSize:
     if bytes(view[:1]) != b"[":
         return PromptSize(text_bytes=view.nbytes)
     prompts = bytes(view)
-    if not prompts.translate(None, _IN_TOKEN_IDS):
+    if b'"' not in prompts and b"{" not in prompts:
         return _of_token_ids(prompts)
+    if _STARTS_WITH_AN_ID.match(prompts):
+        return PromptSize(tokens=prompts.count(b",") + 1)
     if prompts.count(b",") >= _PARTS_MAX:
         return PromptSize()
-    parts = msgspec.json.decode(prompts, type=list[Raw])
-    return PromptSize(text_bytes=max(memoryview(part).nbytes for part in parts))
+    return _of_parts([bytes(part) for part in msgspec.json.decode(prompts, type=list[Raw])])
+
+
+def _of_parts(parts: list[bytes]) -> PromptSize:
+    """Return the size of the longest of *parts*; a list in a list can only be one of token ids."""
+    if any(part[0] not in _TEXT_LIST_OBJECT for part in parts):
+        return PromptSize(tokens=len(parts))
+    counts = [part.count(b",") + 1 for part in parts if part[:1] == b"["]
+    texts = [len(part) for part in parts if part[:1] != b"["]
+    return PromptSize(max(texts, default=None), max(counts, default=None))
 
 
 def _of_token_ids(prompts: bytes) -> PromptSize:

@@ -24,14 +24,34 @@ def parse(**fields: object) -> InferenceRequest:
         ([], 0),
         ([[1, 2], [3, 4, 5], []], 3),
         ([151644], 1),
+        ([1.0, 2, 3.0], 3),
+        ([[1.0, 2.5], [3]], 2),
+        ([1, "2", 3], 3),
+        (["1", 2, 3], 3),
+        ([["1", "2"], [3, "4", 5]], 3),
+        ([1, "2", *[3] * 5_000], 5_002),
+        ([True, False], 2),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:30],
 )
 def test_token_ids_are_counted(prompt: list[object], tokens: int) -> None:
     """Exactly; of several prompts the longest counts."""
     for request in (parse(prompt=prompt), parse(input=prompt, encoding_format="float")):
         assert request.prompt_tokens == tokens
         assert request.prompt_bytes is None
+
+
+@pytest.mark.parametrize("written", ["1e0", "1E+0", "-1", " 1.0 ", "1e-999"])
+def test_token_ids_are_counted_however_they_are_written(written: str) -> None:
+    """A number is one token, whatever signs it is made of."""
+    body = f'{{"model":"m","prompt":[{",".join([written] * 101)}]}}'
+    assert parse_body(body.encode(), PARSE).prompt_tokens == 101
+
+
+def test_a_mixture_of_texts_and_lists_of_ids_has_both_sizes() -> None:
+    """What an engine makes of it nobody knows, so neither is left out."""
+    request = parse(prompt=["hello", [1, 2, 3]])
+    assert (request.prompt_bytes, request.prompt_tokens) == (7, 3)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from inferencecache.picker.request import (
     LaboriousBodyError,
     parse_body,
 )
+from inferencecache.picker.request.whole_number import BEYOND_ALL_LIMITS
 from inferencecache.settings.picker import PickerParseSettings
 
 PARSE = PickerParseSettings()
@@ -98,7 +99,7 @@ def test_what_routing_uses_is_read() -> None:
         }
     )
     assert request.is_stream
-    assert request.output_tokens_max == 5
+    assert request.output_tokens_max == 7
     assert request.affinity.user == "u"
     assert request.affinity.conversation == "c"
     assert request.affinity.cache_salt == "s"
@@ -106,6 +107,38 @@ def test_what_routing_uses_is_read() -> None:
     assert request.affinity.safety_identifier == ""
     assert parse({"conversation": "plain"}).affinity.conversation == "plain"
     assert not parse({"stream": "yes", "max_tokens": "many"}).is_stream
+
+
+@pytest.mark.parametrize(
+    ("written", "limit"),
+    [
+        ("51", 51),
+        ("51.0", 51),
+        ("5.1e1", 51),
+        ("50.5", 51),
+        ('"51"', 51),
+        ('" 5_1.0 "', 51),
+        ("1e999", BEYOND_ALL_LIMITS),
+        ('"1e999"', BEYOND_ALL_LIMITS),
+        ("1" * 40, BEYOND_ALL_LIMITS),
+        ('"' + "1" * 2_000 + '"', BEYOND_ALL_LIMITS),
+        ("0", None),
+        ("-5", None),
+        ("-1e999", None),
+        ("null", None),
+        ('"many"', None),
+        ('"nan"', None),
+        ("[51]", None),
+    ],
+    ids=lambda value: str(value)[:9],
+)
+@pytest.mark.parametrize("key", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
+def test_a_limit_is_the_same_however_it_is_written(
+    key: str, written: str, limit: int | None
+) -> None:
+    """Engines take a number for what it is, so a rule about it cannot be got around."""
+    body = f'{{"model":"m","prompt":"x","{key}":{written}}}'
+    assert parse_body(body.encode(), PARSE).output_tokens_max == limit
 
 
 @pytest.mark.parametrize(
