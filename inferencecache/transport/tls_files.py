@@ -7,7 +7,9 @@ Rules of this file:
 2. Only a whole is taken: the key fits the certificate, the authority can be read, and both TLS
    libraries of the process, Python's and gRPC's, can serve with it. Half of a rotation, certificate
    first and key a moment later, is refused and noticed again.
-3. All listeners follow the same rule, so that they never end up with different ones of the same
+3. What no client accepts is not taken: a certificate that has expired or is not valid yet. As time
+   may change that, such files are looked at again without having changed.
+4. All listeners follow the same rule, so that they never end up with different ones of the same
    files.
 """
 
@@ -24,6 +26,7 @@ from inferencecache.transport.file_watch import FileWatch
 from inferencecache.transport.read_file import read_plain_file
 from inferencecache.transport.tls_leaf import USABLE, is_usable
 from inferencecache.transport.tls_trial import TrialError, grpc_takes
+from inferencecache.transport.tls_validity import Validity, validity_of
 
 _FILE_BYTES_MAX: Final = 4_194_304
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.*?)-----END", re.DOTALL)
@@ -68,12 +71,14 @@ class TlsMaterial:
         certificate: Certificate chain, PEM.
         key: Private key, PEM.
         client_ca: Authorities of clients, PEM, or None.
+        validity: When the certificate is valid.
         context: The same for Python's own TLS, with client certificates optional.
     """
 
     certificate: bytes
     key: bytes = field(repr=False)
     client_ca: bytes | None
+    validity: Validity
     context: ssl.SSLContext = field(repr=False)
 
 
@@ -96,6 +101,7 @@ class TlsFiles:
 
     def __init__(self, paths: TlsPaths, clock: Clock, complain: Callable[[str], None]) -> None:
         self._paths = paths
+        self._clock = clock
         self._watch = FileWatch(paths.all(), clock)
         self._refusals = FileRefusals(paths.all(), _FILE_BYTES_MAX, complain)
         self.reloads = 0
@@ -103,6 +109,7 @@ class TlsFiles:
         self.removals = 0
         self._watch.take_change()
         self._material = load(paths)
+        self._check_dates(self._material)
 
     @property
     def asks_clients(self) -> bool:
@@ -120,10 +127,7 @@ class TlsFiles:
             return
         self._refusals.see()
         try:
-            material = load(self._paths)
-            is_new = _parts(material) != _parts(self._material)
-            if is_new:
-                _try(material)
+            material = self._load_other()
         except TlsLoadError as error:
             self.failures += self._refusals.has_told(error.reason)
         except TrialError as error:
@@ -131,8 +135,37 @@ class TlsFiles:
             self._refusals.has_told(f"changed files cannot be tried, which is tried again: {error}")
         else:
             self._refusals.forget()
-            if is_new:
+            if material is not None:
                 self._take(material)
+
+    def _load_other(self) -> TlsMaterial | None:
+        """Return what is in the files, None if that is what is served already.
+
+        A certificate that is served already stays anyway. What changes beside it, an authority of
+        clients that is taken away for example, must not wait for its renewal.
+
+        Raises:
+            TlsLoadError: It is not usable.
+            TrialError: Nobody knows whether it is usable.
+        """
+        material = load(self._paths)
+        if _parts(material) == _parts(self._material):
+            return None
+        if material.certificate != self._material.certificate:
+            self._check_dates(material)
+        _try(material)
+        return material
+
+    def _check_dates(self, material: TlsMaterial) -> None:
+        """Refuse a certificate that is not valid now, and see to it that it is asked for again.
+
+        Raises:
+            TlsLoadError: It is not.
+        """
+        objection = material.validity.objection(self._clock.now_ns())
+        if objection:
+            self._watch.forget()
+            raise TlsLoadError(f"{self._paths.cert_file} {objection}")
 
     def _take(self, material: TlsMaterial) -> None:
         before, self._material = self._material, material
@@ -161,11 +194,18 @@ def load(paths: TlsPaths) -> TlsMaterial:
         raise TlsLoadError(f"{pair} are no certificate and its key: {_words(error)}") from error
     if not is_usable(certificate):
         raise TlsLoadError(f"clients of gRPC cannot use {paths.cert_file}: expected {USABLE}")
+    validity = _validity(paths.cert_file, certificate)
     if client_ca is not None:
         _trust(context, paths.client_ca_file, client_ca)
     if _read(paths) != before:
         raise TlsLoadError(f"{paths.cert_file} and its companions change while they are read")
-    return TlsMaterial(certificate=certificate, key=key, client_ca=client_ca, context=context)
+    return TlsMaterial(
+        certificate=certificate,
+        key=key,
+        client_ca=client_ca,
+        validity=validity,
+        context=context,
+    )
 
 
 def _read(paths: TlsPaths) -> tuple[bytes, bytes, bytes | None]:
@@ -178,6 +218,13 @@ def _content(path: str) -> bytes:
         return read_plain_file(path, _FILE_BYTES_MAX)
     except (OSError, ValueError) as error:
         raise TlsLoadError(f"{path} cannot be read: {_words(error)}") from error
+
+
+def _validity(path: str, certificate: bytes) -> Validity:
+    try:
+        return validity_of(certificate)
+    except ValueError as error:
+        raise TlsLoadError(f"{path} does not say when it is valid") from error
 
 
 def _trust(context: ssl.SSLContext, path: str, client_ca: bytes) -> None:

@@ -31,9 +31,10 @@ _MAY_SIGN: Final = 0x80
 _VERSION_TAG: Final = 0xA0
 _EXTENSIONS_TAG: Final = 0xA3
 _LONG_LENGTH: Final = 0x80
+_NO_CERTIFICATE: Final = "no certificate"
 
-_BEFORE_KEY: Final = 5
-"""Serial number, signature, issuer, validity, subject."""
+_KEY: Final = 5
+"""After serial number, signature, issuer, validity and subject."""
 
 
 def is_usable(chain: bytes) -> bool:
@@ -41,27 +42,33 @@ def is_usable(chain: bytes) -> bool:
 
     Complexity: O(bytes of that certificate).
     """
-    leaf = _LEAF.search(chain)
     try:
-        return leaf is not None and _is_usable(leaf[0].decode("ascii", "ignore"))
+        fields = fields_of_leaf(chain)
+        (_, algorithm), *_ = values(fields[_KEY][1])
+        return algorithm in _KEYS and _may_sign(fields)
     except (ValueError, IndexError):  # what looks like a certificate and is none
         return False
 
 
-def _is_usable(leaf: str) -> bool:
-    """Tell whether clients can use this one certificate.
+def fields_of_leaf(chain: bytes) -> list[tuple[int, bytes]]:
+    """Return tag and content of what is signed in the first certificate of *chain*, PEM.
+
+    The version, which need not be there, is left out.
+
+    Complexity: O(bytes of that certificate).
 
     Raises:
         ValueError: It is none.
         IndexError: It is none.
     """
-    der = ssl.PEM_cert_to_DER_cert(leaf)
-    (_, certificate), *_ = _parts(der)
-    (_, signed), *_ = _parts(certificate)
-    fields = list(_parts(signed))
-    after_version = fields[1:] if fields[0][0] == _VERSION_TAG else fields
-    (_, algorithm), *_ = _parts(after_version[_BEFORE_KEY][1])
-    return algorithm in _KEYS and _may_sign(fields)
+    leaf = _LEAF.search(chain)
+    if leaf is None:
+        raise ValueError(_NO_CERTIFICATE)
+    der = ssl.PEM_cert_to_DER_cert(leaf[0].decode("ascii", "ignore"))
+    (_, certificate), *_ = values(der)
+    (_, signed), *_ = values(certificate)
+    fields = list(values(signed))
+    return fields[1:] if fields[0][0] == _VERSION_TAG else fields
 
 
 def _may_sign(fields: list[tuple[int, bytes]]) -> bool:
@@ -69,17 +76,21 @@ def _may_sign(fields: list[tuple[int, bytes]]) -> bool:
     tag, wrapped = fields[-1]
     if tag != _EXTENSIONS_TAG:
         return True
-    (_, extensions), *_ = _parts(wrapped)
-    for _, extension in _parts(extensions):
+    (_, extensions), *_ = values(wrapped)
+    for _, extension in values(extensions):
         if extension.startswith(_KEY_USAGE):
-            *_, (_, bits) = _parts(extension)
-            (_, usage), *_ = _parts(bits)
+            *_, (_, bits) = values(extension)
+            (_, usage), *_ = values(bits)
             return len(usage) > 1 and bool(usage[1] & _MAY_SIGN)
     return True
 
 
-def _parts(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield tag and content of each value in *der*."""
+def values(der: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield tag and content of each value in *der*.
+
+    Raises:
+        IndexError: It ends in the middle of one.
+    """
     at = 0
     while at < len(der):
         tag, length = der[at], der[at + 1]

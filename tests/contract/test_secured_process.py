@@ -6,7 +6,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from certificates import Authority
+from certificates import EXPIRED, NOT_YET, Authority, Dates
 from odd_certificates import KINDS
 from server_process import spawn
 
@@ -111,6 +111,27 @@ async def test_a_pair_that_clients_cannot_use_exits_with_1(
     fields = json.loads(line)
     assert (code, fields["msg"], fields["level"]) == (1, f"{listener}_tls_load", "ERROR")
     assert "server.pem" in fields["reason"]
+
+
+@pytest.mark.parametrize("listener", ["grpc", "control"])
+@pytest.mark.parametrize(
+    ("dates", "words"), [(EXPIRED, "has expired"), (NOT_YET, "is not valid yet")]
+)
+async def test_a_pair_that_is_not_valid_now_exits_with_1(
+    tmp_path: Path, listener: str, dates: Dates, words: str
+) -> None:
+    """No client would come in; the reason says when it was, or will be."""
+    Authority().server(dates).write(tmp_path)
+    prefix = "" if listener == "grpc" else "control-"
+    code, line = await refusal(
+        tmp_path,
+        "--insecure-disable-auth",
+        f"--{prefix}tls-cert-file=server.pem",
+        f"--{prefix}tls-key-file=server.key",
+    )
+    fields = json.loads(line)
+    assert (code, fields["msg"], fields["level"]) == (1, f"{listener}_tls_load", "ERROR")
+    assert f"server.pem {words}" in fields["reason"]
 
 
 async def statuses(page: str, authority: Authority, directory: Path) -> list[int]:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import grpc
 import pytest
-from certificates import Authority, Pair, replace_file
+from certificates import EXPIRED, NOT_YET, Authority, Dates, Pair, replace_file
 from controlled import Controlled, controlled
 from odd_certificates import KINDS
-from tls_clients import served_serial
+from tls_clients import reaches, served_serial
 
 from inferencecache.settings.auth import AuthSettings
 from inferencecache.settings.control import ControlSettings
@@ -191,6 +191,27 @@ async def test_a_pair_that_clients_cannot_use_is_refused_everywhere(
         rotated.put(good)
         await control.server.rotation.look()
         assert await serials(control) == [good.serial] * 2
+
+
+@pytest.mark.parametrize("dates", [EXPIRED, NOT_YET])
+async def test_a_pair_that_is_not_valid_now_is_refused_everywhere(
+    tmp_path: Path, dates: Dates
+) -> None:
+    """However many such pairs come, each is counted, and clients go on with the good one."""
+    rotated = Rotated(tmp_path)
+    authority, reloads = rotated.authority, "inferencecache_tls_reloads_total"
+    async with controlled(rotated.settings) as control:
+        for count in range(1, 4):
+            rotated.put(authority.server(dates))
+            for _ in range(2):
+                await control.server.rotation.look()
+            assert await serials(control) == [rotated.first.serial] * 2
+            for listener in ("grpc", "control"):
+                assert len(control.log.of(f"{listener}_tls_reload")) == count
+                assert await control.metric(reloads, listener=listener, result="refused") == count
+                assert await control.metric(reloads, listener=listener, result="taken") == 0
+        assert await reaches(control.server.grpc_target, authority)
+        assert (await control.ask("GET", "/snapshot", ssl=authority.context())).status == 401
 
 
 async def test_what_only_the_core_refuses_is_refused_everywhere(

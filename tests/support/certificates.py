@@ -18,6 +18,11 @@ from cryptography.x509.oid import NameOID
 
 _NOW = dt.datetime.now(dt.UTC)
 _FROM, _UNTIL = _NOW - dt.timedelta(days=1), _NOW + dt.timedelta(days=30)
+Dates = tuple[dt.datetime, dt.datetime]
+"""From when until when a certificate is valid."""
+
+EXPIRED: Dates = (_NOW - dt.timedelta(days=30), _NOW - dt.timedelta(days=1))
+NOT_YET: Dates = (_NOW + dt.timedelta(days=1), _NOW + dt.timedelta(days=30))
 LOOPBACK = (
     x509.DNSName("localhost"),
     x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
@@ -64,9 +69,9 @@ class Authority:
         )
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
 
-    def server(self) -> Pair:
+    def server(self, dates: Dates = (_FROM, _UNTIL)) -> Pair:
         """Return a certificate for a server on loopback."""
-        return self._pair("server", LOOPBACK)
+        return self._pair("server", LOOPBACK, dates)
 
     def client(self, common_name: str = "", *, uri: str = "", dns: str = "") -> Pair:
         """Return a certificate with the given names."""
@@ -96,9 +101,14 @@ class Authority:
             return grpc.ssl_channel_credentials(self.pem)
         return grpc.ssl_channel_credentials(self.pem, client.key, client.certificate)
 
-    def _pair(self, common_name: str, names: tuple[x509.GeneralName, ...]) -> Pair:
+    def _pair(
+        self,
+        common_name: str,
+        names: tuple[x509.GeneralName, ...],
+        dates: Dates = (_FROM, _UNTIL),
+    ) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(_name(common_name), self._name, key.public_key()).add_extension(
+        builder = _builder(_name(common_name), self._name, key.public_key(), dates).add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
             critical=False,
         )
@@ -138,7 +148,10 @@ def signed_by_itself(
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: CertificatePublicKeyTypes
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: CertificatePublicKeyTypes,
+    dates: Dates = (_FROM, _UNTIL),
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -146,8 +159,8 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(_FROM)
-        .not_valid_after(_UNTIL)
+        .not_valid_before(dates[0])
+        .not_valid_after(dates[1])
     )
 
 
