@@ -116,9 +116,10 @@ class BodyStore:
         self.expire(now_ns)
         if body.state is not BodyState.UPLOADING:
             raise IdleUploadError
-        if body.declared_bytes not in (None, body.builder.length):
+        received = body.builder.length
+        if body.declared_bytes not in (None, received):
             self.retract(body)
-            raise LengthError(body.declared_bytes or 0, body.builder.length)
+            raise LengthError(body.declared_bytes or 0, received)
         self._move(body, BodyEvent.HALF_CLOSE)
         body.content = body.builder.finish()
         body.stream_id = fresh_id(self._new_id, self._by_stream_id, self._used)

@@ -89,8 +89,12 @@ async def test_the_announced_length_is_checked(served: ServedPicker) -> None:
 
 async def test_less_than_announced_is_refused(served: ServedPicker) -> None:
     """A10: a clean end does not prove that everything was sent."""
-    async with refused(INVALID):
-        await served.push(PROMPT, metadata=declaring(str(len(PROMPT) + 1)))
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await served.push(PROMPT, metadata=declaring("100"))
+    assert caught.value.code() is INVALID
+    assert caught.value.details() == (
+        f"PushBody: {DECLARED}: 100 is not allowed; expected {len(PROMPT)}, what arrived"
+    )
     assert served.buffered_bytes == 0
 
 
