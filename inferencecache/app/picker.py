@@ -176,6 +176,7 @@ class Picker:
         while True:
             await asyncio.sleep(self._settings.tick_ns / NS_PER_S)
             self.plane.tick()
+            self.fleet.tick()
             await self.show_health()
             highest = max(highest, bodies.buffered_bytes)
             if highest - bodies.buffered_bytes >= self._settings.give_back_bytes:

@@ -110,6 +110,10 @@ class PickerFleet:
         self.suppression.adopt(_members(index.fleet))
         self._ranker.retain(index.names)
 
+    def tick(self) -> None:
+        """Let go of what is over, without anybody having asked for it."""
+        self.limits.forget(self._parts.clock.monotonic_ns())
+
     def _in_force(self, index: FleetIndex) -> InForce:
         return InForce(
             index=index,

@@ -58,6 +58,14 @@ class PickerSettings:
         minimum=1,
         help="Most bodies at a time, from the first byte of the upload until they are let go.",
     )
+    identifier_bytes_max: int = knob(
+        4_096,
+        flag="picker-max-identifier-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes of UTF-8",
+        minimum=64,
+        help="Longest tenant of a Pick, and namespace, name or version of its pool.",
+    )
     decisions_max: int = knob(
         300_000,
         flag="picker-max-decisions",

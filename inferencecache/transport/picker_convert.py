@@ -56,6 +56,29 @@ def shortened(text: str) -> str:
     return text[:_TEXT_MAX]
 
 
+def check_identifiers(request: pb.PickRequest, bytes_max: int) -> None:
+    """Let *request* pass if what it names is short enough to be remembered.
+
+    Args:
+        request: Who asks, and for which pool.
+        bytes_max: Longest name, in bytes of UTF-8.
+
+    Raises:
+        InvalidRequestError: One is longer.
+    """
+    pool = request.inference_pool
+    for field, text in (
+        ("tenant", request.tenant),
+        ("inference_pool.namespace", pool.namespace),
+        ("inference_pool.name", pool.name),
+        ("inference_pool.resource_version", pool.resource_version),
+    ):
+        size = len(text) if text.isascii() else len(text.encode())
+        if size > bytes_max:
+            allowed = f"at most {bytes_max} bytes of UTF-8"
+            raise InvalidRequestError(field=field, value=f"{size} bytes", allowed=allowed)
+
+
 def pool_name(request: pb.PickRequest) -> PoolName | None:
     """Return the pool that *request* names, or None."""
     if not request.HasField("inference_pool"):

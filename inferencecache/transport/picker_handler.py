@@ -16,6 +16,7 @@ from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require
 from inferencecache.transport.picker_chunk import OutgoingChunk, read_chunk
 from inferencecache.transport.picker_convert import (
     abort_report,
+    check_identifiers,
     final_token_report,
     first_token_report,
     passed_headers,
@@ -63,6 +64,7 @@ class PickerHandler:
         self._uploads = Uploads(self._plane, self._metrics, self._log, idle_ns)
         settings = parts.settings
         self._chunk_bytes = min(settings.pull_chunk_bytes, settings.chunk_bytes_max)
+        self._identifier_bytes_max = settings.identifier_bytes_max
         self._guard = parts.guard
 
     async def push_body(
@@ -73,6 +75,7 @@ class PickerHandler:
 
     async def pick(self, request: pb.PickRequest, context: Context) -> pb.PickResponse:
         """Decide where a request goes."""
+        check_identifiers(request, self._identifier_bytes_max)
         require(self._guard, "Pick", context, (Access.READ, request.tenant))
         return pick_response(await self._runner.run(request, passed_headers(context)))
 

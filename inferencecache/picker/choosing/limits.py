@@ -1,7 +1,8 @@
 """What tenants have asked for under the limits of rules.
 
 Rules of this file: a rate counts over any minute, by whole seconds, so that it is never exceeded
-and may be reached a second late; a tenant beyond the cap of the table is counted anew.
+and may be reached a second late; one whose minute is over is forgotten; a tenant beyond the cap of
+the table is counted anew.
 """
 
 from collections import OrderedDict, deque
@@ -43,22 +44,29 @@ class Limits:
         """Return how many limits have requests in flight."""
         return len(self._in_flight)
 
+    @property
+    def rates_remembered(self) -> int:
+        """How many limits have had requests in a minute that is not known to be over."""
+        return len(self._rates)
+
     def in_flight(self, key: LimitKey) -> int:
         """Return the requests that were begun and not ended."""
         return self._in_flight.get(key, 0)
 
     def in_last_minute(self, key: LimitKey, now_ns: int) -> int:
         """Return the requests of the last sixty seconds, and of the part of one before them."""
+        self.forget(now_ns)
         seconds = self._rates.get(key)
         if seconds is None:
             return 0
-        first = now_ns // NS_PER_S - _MINUTE_S
+        first = _first_second(now_ns)
         while seconds and seconds[0][0] < first:
             seconds.popleft()
         return sum(count for _, count in seconds)
 
     def begin(self, key: LimitKey, now_ns: int) -> None:
         """Count a request; whoever begins it ends it."""
+        self.forget(now_ns)
         self._in_flight[key] = self.in_flight(key) + 1
         seconds = self._rates.setdefault(key, deque())
         self._rates.move_to_end(key)
@@ -72,6 +80,19 @@ class Limits:
             if len(seconds) > _MINUTE_S + 1:
                 seconds.popleft()
 
+    def forget(self, now_ns: int) -> None:
+        """Let go of rates that no request has added to for a minute.
+
+        Complexity: constant per request, since the longest idle come first.
+        """
+        first = _first_second(now_ns)
+        while self._rates:
+            key = next(iter(self._rates))
+            seconds = self._rates[key]
+            if seconds and seconds[-1][0] >= first:
+                return
+            del self._rates[key]
+
     def end(self, key: LimitKey) -> None:
         """Count a request no longer as in flight."""
         left = self.in_flight(key) - 1
@@ -79,3 +100,8 @@ class Limits:
             self._in_flight[key] = left
         else:
             self._in_flight.pop(key, None)
+
+
+def _first_second(now_ns: int) -> int:
+    """Return the first second that still counts."""
+    return now_ns // NS_PER_S - _MINUTE_S

@@ -53,6 +53,36 @@ async def test_zero_is_no_id(served: ServedPicker) -> None:
         await served.pick(0)
 
 
+@pytest.mark.parametrize(
+    ("field", "request_of"),
+    [
+        ("tenant", lambda name: {"tenant": name}),
+        ("inference_pool.namespace", lambda name: {"inference_pool": {"namespace": name}}),
+        ("inference_pool.name", lambda name: {"inference_pool": {"name": name}}),
+        (
+            "inference_pool.resource_version",
+            lambda name: {"inference_pool": {"resource_version": name}},
+        ),
+    ],
+)
+async def test_names_too_long_to_be_remembered_are_refused(
+    served: ServedPicker, field: str, request_of: Callable[[str], dict[str, object]]
+) -> None:
+    """With the field and the bound; the id is not used up, and a name of the bound passes."""
+    bound = SMALL.identifier_bytes_max
+    pushed = await served.push(PROMPT)
+    too_long = "é" * (bound // 2) + "x"
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await served.pick(pushed.stream_id, **request_of(too_long))
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert caught.value.details() == (
+        f"Pick: {field}: '{bound + 1} bytes' is not allowed; "
+        f"expected at most {bound} bytes of UTF-8"
+    )
+    picked = await served.pick(pushed.stream_id, **request_of("x" * bound))
+    assert picked.outcome in {pb.PickResponse.OK, pb.PickResponse.NO_WORKERS}
+
+
 async def test_an_id_that_nobody_has_is_not_found(served: ServedPicker) -> None:
     """B31, F82, F83: never given out, or by another instance, which is the same."""
     async with refused(NOT_FOUND):

@@ -190,8 +190,28 @@ def test_the_rates_of_the_idlest_tenants_are_forgotten() -> None:
     rig = ChooserRig(under(policy(limit)), settings=PickerChoiceSettings(limited_tenants_max=20))
     for number in range(rig.settings.limited_tenants_max + 50):
         rig.chosen(question("chat", tenant=str(number)))
-    assert len(rig.limits._rates) == rig.settings.limited_tenants_max
+    assert rig.limits.rates_remembered == rig.settings.limited_tenants_max
     rig.refused(question("chat", tenant="69"))
+
+
+def test_rates_are_forgotten_once_their_minute_is_over() -> None:
+    """By whoever asks next, and by the clock alone: the names of idle tenants are not kept."""
+    rig = limited(requests_per_minute_max=1)
+    for number in range(50):
+        rig.chosen(question("chat", tenant=str(number)))
+    rig.clock.advance_ns(30 * NS_PER_S)
+    rig.chosen(question("chat", tenant="later"))
+    assert rig.limits.rates_remembered == 51
+    rig.clock.advance_ns(31 * NS_PER_S)
+    rig.refused(question("chat", tenant="later"))
+    assert rig.limits.rates_remembered == 1
+    rig.clock.advance_ns(29 * NS_PER_S)
+    rig.limits.forget(rig.clock.monotonic_ns())
+    assert rig.limits.rates_remembered == 1
+    rig.clock.advance_ns(NS_PER_S)
+    rig.limits.forget(rig.clock.monotonic_ns())
+    assert rig.limits.rates_remembered == 0
+    rig.chosen(question("chat", tenant="later"))
 
 
 def test_an_allowed_alias_does_not_lead_to_another_model() -> None:
