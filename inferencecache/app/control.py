@@ -94,6 +94,7 @@ class Control:
         read(catalog.QUOTAS, lambda: {(): len(policies.snapshot.tenants)})
         read(catalog.POLICY_REVISION, lambda: {(): policies.revision})
         read(catalog.TLS_RELOADS, self._tls_reloads)
+        read(catalog.TLS_EXPIRY, self._tls_expiry)
         tokens = self._security.tokens
         if tokens is not None:
             read(
@@ -107,6 +108,12 @@ class Control:
             numbers[listener, "taken"] = files.reloads
             numbers[listener, "refused"] = files.failures
         return numbers
+
+    def _tls_expiry(self) -> dict[LabelValues, float]:
+        tls_files = self._security.tls_files
+        return {
+            (listener,): files.current.validity.not_after_s for listener, files in tls_files.items()
+        }
 
 
 def _by_label(counts: Mapping[PushResult, int]) -> dict[LabelValues, float]:

@@ -77,6 +77,12 @@ TLS_RELOADS: Final = MetricSpec(
     labels=("listener", "result"),
     help="Changed certificate files, by whether they were taken over.",
 )
+TLS_EXPIRY: Final = MetricSpec(
+    name="inferencecache_tls_certificate_expiry_timestamp_seconds",
+    kind=MetricKind.GAUGE,
+    labels=("listener",),
+    help="Until when the certificate that is served is valid, in Unix seconds.",
+)
 TOKEN_FILE_RELOADS: Final = MetricSpec(
     name="inferencecache_token_file_reloads_total",
     kind=MetricKind.COUNTER,
@@ -99,6 +105,7 @@ CONTROL_CATALOG: Final = (
     PROBES,
     T2_HIT_RATE,
     TLS_RELOADS,
+    TLS_EXPIRY,
     TOKEN_FILE_RELOADS,
     ACCESS_DENIED,
 )

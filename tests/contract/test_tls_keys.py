@@ -10,7 +10,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from certificates import EXPIRED, NOT_YET, Authority, Dates, Pair, replace_file
+from certificates import EXPIRED, NOT_YET, SHORTLY, Authority, Dates, Pair, replace_file
 from controlled import Controlled, controlled
 from odd_certificates import KINDS
 from tls_clients import reaches, served_serial
@@ -212,6 +212,21 @@ async def test_a_pair_that_is_not_valid_now_is_refused_everywhere(
                 assert await control.metric(reloads, listener=listener, result="taken") == 0
         assert await reaches(control.server.grpc_target, authority)
         assert (await control.ask("GET", "/snapshot", ssl=authority.context())).status == 401
+
+
+async def test_the_end_of_what_is_served_is_shown(tmp_path: Path) -> None:
+    """Of the pair that was taken last, not of the one that was refused."""
+    rotated = Rotated(tmp_path)
+    name = "inferencecache_tls_certificate_expiry_timestamp_seconds"
+    async with controlled(rotated.settings) as control:
+        for pair in (rotated.first, rotated.authority.server(SHORTLY)):
+            rotated.put(pair)
+            await control.server.rotation.look()
+            rotated.put(rotated.authority.server(EXPIRED))
+            await control.server.rotation.look()
+            for listener in ("grpc", "control"):
+                assert await control.metric(name, listener=listener) == pair.not_after_s
+        assert SHORTLY[1].timestamp() - pair.not_after_s < 1
 
 
 async def test_what_only_the_core_refuses_is_refused_everywhere(

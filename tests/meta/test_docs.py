@@ -45,14 +45,16 @@ def test_every_reason_code_has_one_row() -> None:
 
 
 def test_metric_names_follow_the_rules() -> None:
-    """Names share the prefix, counters end in total, durations in seconds."""
+    """Names share the prefix, counters end in total, durations and moments in seconds."""
     catalog = (*CATALOG, *CONTROL_CATALOG, *PICKER_CATALOG, *PICKER_PLUGIN_CATALOG)
     names = [spec.name for spec in catalog]
     assert len(names) == len(set(names))
     for spec in catalog:
         assert spec.name.startswith("inferencecache_")
         assert spec.name.endswith("_total") == (spec.kind == "counter")
-        assert spec.name.endswith("_seconds") == (spec.kind == "histogram")
+        is_time = spec.name.endswith("_timestamp_seconds")
+        assert not is_time or spec.kind == "gauge"
+        assert (spec.name.endswith("_seconds") and not is_time) == (spec.kind == "histogram")
         assert spec.help.endswith(".")
 
 

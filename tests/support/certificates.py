@@ -22,6 +22,7 @@ Dates = tuple[dt.datetime, dt.datetime]
 """From when until when a certificate is valid."""
 
 EXPIRED: Dates = (_NOW - dt.timedelta(days=30), _NOW - dt.timedelta(days=1))
+SHORTLY: Dates = (_NOW - dt.timedelta(days=1), _NOW + dt.timedelta(days=2))
 NOT_YET: Dates = (_NOW + dt.timedelta(days=1), _NOW + dt.timedelta(days=30))
 LOOPBACK = (
     x509.DNSName("localhost"),
@@ -42,6 +43,7 @@ class Pair:
             serialization.NoEncryption(),
         )
         self.serial = certificate.serial_number
+        self.not_after_s = int(certificate.not_valid_after_utc.timestamp())
 
     def write(self, directory: Path, name: str = "server") -> tuple[Path, Path]:
         """Write both files; return their paths."""
