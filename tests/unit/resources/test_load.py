@@ -251,3 +251,27 @@ def test_long_lists_and_many_objects_give_way_too() -> None:
     steps = ResourceLoader(product_kinds(), ResourceSettings()).load_slices(files, LoadState())
 
     assert sum(1 for _ in steps) > 50
+
+
+def test_an_error_says_the_line_of_the_mistake_or_that_of_its_document() -> None:
+    """Whose line it is depends on whether the text or only a value is wrong."""
+    unreadable, twice = "a: [", policy("{eviction: LRU, eviction: LFU}")
+    state = load(
+        {
+            "a.yaml": together(policy(), policy("{evictionTTL: 5}", namespace="b")),
+            "b.yaml": together(policy(namespace="c"), twice.replace("team-a", "d")),
+            "c.yaml": f"# a comment\n{unreadable}",
+            "d.yaml": "apiVersion: v1\nkind: List\nitems:\n- null\n",
+        }
+    )
+
+    lines = {
+        (error.place.file, error.place.item, error.field): error.place.line
+        for error in state.errors
+    }
+    assert lines == {
+        ("a.yaml", 0, "spec.evictionTTL"): 5,
+        ("b.yaml", 0, "spec.eviction"): 9,
+        ("c.yaml", 0, ""): 3,
+        ("d.yaml", 1, ""): 0,
+    }

@@ -1,5 +1,9 @@
 """From objects to what the policy store takes."""
 
+import json
+from dataclasses import replace
+
+import pytest
 from resource_texts import load, policy, tenant, together
 
 from inferencecache.policy import (
@@ -8,6 +12,7 @@ from inferencecache.policy import (
     PolicyStore,
     Strategy,
     TenantQuota,
+    decode_policy_push,
 )
 from inferencecache.resources import LoadState, ObjectKey
 from inferencecache.service.policy_resources import policy_snapshot_slices
@@ -124,3 +129,72 @@ def test_the_first_quota_of_a_tenant_counts() -> None:
         "team-b": "Active",
         "team-c": "Shadowed",
     }
+
+
+def pushed(*policies: object, tenants: tuple[object, ...] = ()) -> PolicyStore:
+    """Return a store after a push of version 7."""
+    body = json.dumps({"version": 7, "policies": policies, "tenants": tenants})
+    store = PolicyStore(PolicySettings(), MINUTE_NS)
+    store.replace(decode_policy_push(body.encode()))
+    return store
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "resolved", "meant"),
+    [
+        ("eviction", "FIFO", "algorithm", EvictionAlgorithm.LRU),
+        ("eviction", "lfu", "algorithm", EvictionAlgorithm.LFU),
+        ("evictionTTL", -1, "ttl_ns", MINUTE_NS),
+        ("evictionTTL", 0, "ttl_ns", MINUTE_NS),
+        ("minimumPrefixTokens", -1, "minimum_prefix_tokens", 0),
+        ("minimumMatchedTokens", -1, "minimum_matched_tokens", 0),
+        ("routingFloorScore", -1, "routing_floor_score", 0.0),
+        ("lookupTimeoutMs", -1, "lookup_timeout_ms", None),
+    ],
+)
+def test_what_files_refuse_means_something_in_a_push(
+    member: str, value: object, resolved: str, meant: object
+) -> None:
+    """A file with it is wrong, and its policy is not there."""
+    store = pushed({"namespace": "team-a", member: value})
+    assert getattr(store.resolved("team-a"), resolved) == meant
+
+    state = load({"a.yaml": policy(json.dumps({member: value}))})
+    assert [error.field for error in state.errors] == [f"spec.{member}"]
+    assert not state.objects
+
+
+def test_a_quota_below_0_is_0_in_a_push_and_an_error_in_a_file() -> None:
+    """One that is left out is 0 in a push and none in a file."""
+    store = pushed(tenants=({"tenantID": "a", "maxIndexEntries": -1}, {"tenantID": "b"}))
+    assert (store.quota("a"), store.quota("b")) == (0, 0)
+
+    state = load({"a.yaml": tenant("{tenantID: a, quota: {maxIndexEntries: -1}}")})
+    assert [error.field for error in state.errors] == ["spec.quota.maxIndexEntries"]
+    assert flattened(load({"a.yaml": tenant("{tenantID: b, quota: {}}")})).tenants == ()
+
+
+def test_a_number_left_out_is_0_in_a_push_and_the_servers_in_a_file() -> None:
+    """Only for the shortest match is that a difference."""
+    in_push = pushed({"namespace": "team-a"}).resolved("team-a")
+    store = PolicyStore(PolicySettings(), MINUTE_NS)
+    store.replace(flattened(load({"a.yaml": policy()})))
+    in_file = store.resolved("team-a")
+
+    assert (in_push.minimum_matched_tokens, in_file.minimum_matched_tokens) == (0, 64)
+    assert replace(in_push, minimum_matched_tokens=64) == in_file
+
+
+def test_of_two_the_later_counts_in_a_push_and_the_first_by_name_in_files() -> None:
+    """Nameless ones and nulls are dropped from a push."""
+    store = pushed(
+        {"namespace": "team-a", "minimumMatchedTokens": 2},
+        None,
+        {"namespace": "", "minimumMatchedTokens": 3},
+        {"namespace": "team-a", "minimumMatchedTokens": 1},
+    )
+    assert [p.minimum_matched_tokens for p in store.snapshot.policies] == [1]
+
+    texts = (policy("{minimumMatchedTokens: 2}", "a"), policy("{minimumMatchedTokens: 1}", "b"))
+    (found,) = flattened(load({"a.yaml": together(*texts)})).policies
+    assert found.minimum_matched_tokens == 2
