@@ -215,9 +215,12 @@ def _read(paths: TlsPaths) -> tuple[bytes, bytes, bytes | None]:
 
 def _content(path: str) -> bytes:
     try:
-        return read_plain_file(path, _FILE_BYTES_MAX)
+        content = read_plain_file(path, _FILE_BYTES_MAX)
     except (OSError, ValueError) as error:
         raise TlsLoadError(f"{path} cannot be read: {_words(error)}") from error
+    if not content.strip():
+        raise TlsLoadError(f"{path} is empty")
+    return content
 
 
 def _validity(path: str, certificate: bytes) -> Validity:

@@ -270,6 +270,20 @@ def test_what_is_no_pem_is_refused(
     assert str(path) in refused.value.reason
 
 
+@pytest.mark.parametrize("empty", ["cert_file", "key_file", "client_ca_file"])
+@pytest.mark.parametrize("content", [b"", b" \n\n"])
+def test_an_empty_file_is_called_empty(
+    tmp_path: Path, authority: Authority, empty: str, content: bytes
+) -> None:
+    """OpenSSL has no word for it."""
+    where = paths(tmp_path, authority, with_ca=True)
+    path = getattr(where, empty)
+    replace_file(Path(path), content)
+    with pytest.raises(TlsLoadError) as refused:
+        load(where)
+    assert refused.value.reason == f"{path} is empty"
+
+
 def test_a_key_with_a_password_is_refused_without_asking(
     tmp_path: Path, authority: Authority
 ) -> None:
