@@ -1,7 +1,6 @@
 """The picker's protobuf messages to values and back."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 import grpc
@@ -16,11 +15,6 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 REQUEST_ID_KEY: Final = "kinference-client-request-id"
 DECLARED_LENGTH_KEY: Final = "kinference-declared-length"
-
-_OWN_METADATA: Final = frozenset(
-    {"authorization", "cookie", "proxy-authorization", "te", "content-type", "user-agent"}
-)
-"""What is about the call itself, or secret, and no header of the request."""
 
 _TEXT_MAX: Final = 256
 """Characters of a caller's text that are kept for logs."""
@@ -140,19 +134,6 @@ def abort_report(request: pb.AbortRequest) -> AbortReport:
         reason=names.Name(request.reason) if is_named else "OTHER",
         detail=shortened(request.detail),
     )
-
-
-def passed_headers(context: Context) -> Mapping[str, str]:
-    """Return the headers of the request that its caller passes on as metadata of the Pick.
-
-    Names come in lower case, values of a name that is given twice with a comma between them; gRPC
-    bounds them all together. Binary values are none.
-    """
-    headers: dict[str, str] = {}
-    for name, value in context.invocation_metadata() or ():
-        if isinstance(value, str) and name not in _OWN_METADATA and not name.startswith("grpc-"):
-            headers[name] = f"{headers[name]},{value}" if name in headers else value
-    return MappingProxyType(headers)
 
 
 def _metadata(context: Context, key: str) -> list[str]:

@@ -19,11 +19,11 @@ from inferencecache.transport.picker_convert import (
     check_identifiers,
     final_token_report,
     first_token_report,
-    passed_headers,
     pick_response,
     shortened,
 )
 from inferencecache.transport.picker_download import send_body
+from inferencecache.transport.picker_headers import passed_headers
 from inferencecache.transport.picker_pick import PickRunner
 from inferencecache.transport.picker_upload import Uploads
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
