@@ -74,6 +74,7 @@ class CachePlane:
     Attributes:
         blocks_read_max: Blocks of a lookup's chain that are worth reading: one more than count, so
             that a longer chain is known as one.
+        lookup_settings: Settings of LookupRoute's input.
     """
 
     __slots__ = (
@@ -81,6 +82,7 @@ class CachePlane:
         "blocks_read_max",
         "clock",
         "index",
+        "lookup_settings",
         "observer",
         "policies",
         "policy_layers",
@@ -92,7 +94,7 @@ class CachePlane:
         self.policy_layers = PolicyLayers(parts.policies)
         self.clock = parts.clock
         self.observer = parts.observer
-        lookup = parts.lookup
+        self.lookup_settings = lookup = parts.lookup
         self.blocks_read_max = lookup.chain_blocks_max + 1
         self._route = LookupRoute(
             RouteParts(
@@ -133,6 +135,7 @@ class CachePlane:
         request: RouteRequest,
         deadline_ns: int | None = None,
         trace: RouteTrace | None = None,
+        started_ns: int | None = None,
     ) -> RouteSteps:
         """Answer *request* in slices.
 
@@ -140,8 +143,31 @@ class CachePlane:
             request: The question.
             deadline_ns: Monotonic time by which the caller wants the answer, or None.
             trace: Filled with the reasons when given.
+            started_ns: Monotonic time at which the question came, None for now.
         """
-        return self._route.steps(request, deadline_ns, trace)
+        return self._route.steps(request, deadline_ns, trace, started_ns)
+
+    def lookup_deadline_ns(
+        self, request: RouteRequest, deadline_ns: int | None, started_ns: int
+    ) -> int | None:
+        """Return the tighter of a caller's deadline and the policy's; None without either.
+
+        Args:
+            request: The question, of which only the names matter.
+            deadline_ns: Monotonic time by which the caller wants the answer, or None.
+            started_ns: Monotonic time at which the question came.
+        """
+        return self._route.deadline_of(request, deadline_ns, started_ns)
+
+    def turn_away(self, request: RouteRequest, started_ns: int, *, is_late: bool) -> RouteAnswer:
+        """Answer a lookup that is not looked into because others come first.
+
+        Args:
+            request: The question, of which only the names matter.
+            started_ns: Monotonic time at which it came.
+            is_late: Whether its time ran out while it waited; else too many wait already.
+        """
+        return self._route.turn_away(request, started_ns, is_late=is_late)
 
     def lookup_route(
         self,

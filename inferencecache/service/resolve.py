@@ -35,6 +35,7 @@ class FailOpen(StrEnum):
     TOKENIZER_ABSENT = "tokenizer_absent"
     TOKENIZER_BUSY = "tokenizer_busy"
     TOKENIZER_FAILED = "tokenizer_failed"
+    TOO_MANY_WAITING = "too_many_waiting"
 
 
 class ResolvedInput(NamedTuple):

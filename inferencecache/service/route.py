@@ -161,11 +161,40 @@ class LookupRoute:
         decision = self._decide_sent(plan, request, deadline_ns, trace)
         return None if decision is None else self._finish(request, decision, started_ns)
 
+    def deadline_of(
+        self, request: RouteRequest, deadline_ns: int | None, started_ns: int
+    ) -> int | None:
+        """Return the tighter of the caller's deadline and the policy's; None without either.
+
+        Args:
+            request: The question, of which only the names matter.
+            deadline_ns: Monotonic time by which the caller wants the answer, or None.
+            started_ns: Monotonic time at which the question came.
+        """
+        budget_ns = self._plans.of(request).budget_ns
+        return deadline_ns if budget_ns is None else _tighter(deadline_ns, started_ns + budget_ns)
+
+    def turn_away(self, request: RouteRequest, started_ns: int, *, is_late: bool) -> RouteAnswer:
+        """Answer a lookup that is not looked into because others come first.
+
+        Args:
+            request: The question, of which only the names matter.
+            started_ns: Monotonic time at which it came.
+            is_late: Whether its time ran out while it waited; else too many wait already.
+        """
+        decision = _TIMEOUT if is_late else _NOTHING
+        if self._plans.of(request).is_reserved:
+            decision = _NOTHING
+        elif not is_late:
+            self.fail_opens[FailOpen.TOO_MANY_WAITING] += 1
+        return self._finish(request, decision, started_ns)
+
     def steps(
         self,
         request: RouteRequest,
         deadline_ns: int | None = None,
         trace: RouteTrace | None = None,
+        started_ns: int | None = None,
     ) -> RouteSteps:
         """Decide in slices; see :data:`RouteSteps`.
 
@@ -173,8 +202,10 @@ class LookupRoute:
             request: The question.
             deadline_ns: Monotonic time by which the caller wants the answer, or None.
             trace: Filled with the reasons when given.
+            started_ns: Monotonic time at which the question came, None for now.
         """
-        started_ns = self._monotonic_ns()
+        if started_ns is None:
+            started_ns = self._monotonic_ns()
         plan = self._plans.of(request)
         if plan.budget_ns is not None:
             deadline_ns = _tighter(deadline_ns, started_ns + plan.budget_ns)

@@ -75,3 +75,20 @@ class LookupSettings:
         minimum=1,
         help="Blocks of a chain matched before a lookup gives the event loop back.",
     )
+    long_message_bytes: int = knob(
+        65_536,
+        flag="long-lookup-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=1,
+        help="Longest lookup, as a message, that is read as soon as it comes; one that is longer "
+        "waits for its turn, as one of several slices does after the first.",
+    )
+    waiting_max: int = knob(
+        64,
+        flag="max-waiting-lookups",
+        kind=KnobKind.INTEGER,
+        unit="lookups",
+        minimum=1,
+        help="Long lookups that wait for their turn; one more fails open.",
+    )

@@ -9,32 +9,75 @@ meanwhile the loop is free for whatever comes.
 import asyncio
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from inferencecache.clock import NS_PER_S, Clock
+from inferencecache.clock import NS_PER_MS, NS_PER_S, Clock
 from inferencecache.service import RouteAnswer, RouteSteps
+from inferencecache.transport.lookup_turns import Entry, LookupTurn
 from inferencecache.transport.system_clock import SystemClock
 
 ResultT = TypeVar("ResultT")
 
+_UNRESTED_NS: Final = 20 * NS_PER_MS
+"""Work of a lookup after which it rests even if no other waits for its turn."""
 
-async def drive_lookup(steps: RouteSteps) -> RouteAnswer:
-    """Return the answer of a lookup; a caller that goes away in between counts as a timeout."""
-    while True:
-        try:
-            pause = next(steps)
-        except StopIteration as finished:
-            answer: RouteAnswer = finished.value
-            return answer
-        try:
-            if pause is None:
-                await asyncio.sleep(0)
-            else:
+
+async def drive_lookup(
+    steps: RouteSteps, turn: LookupTurn, clock: Clock | None = None
+) -> RouteAnswer | None:
+    """Return the answer of a lookup, None where too many wait for their turn.
+
+    The first slice is done at once: most lookups have no other. For what comes after, a lookup
+    waits for its turn; while its prompt is tokenized elsewhere, others have it. It rests like other
+    long work, but for a short one that nobody waits for: that answers sooner, and the loop turns
+    after each slice all the same. A caller that goes away in between counts as a timeout.
+
+    Args:
+        steps: The lookup.
+        turn: Its turn, which has ended when this returns.
+        clock: Measures the slices; the machine's by default.
+    """
+    clock = clock or SystemClock()
+    gone, worked_ns = None, 0
+    try:
+        while True:
+            started_ns = clock.monotonic_ns()
+            pause = steps.send(gone)
+            spent_ns = clock.monotonic_ns() - started_ns
+            worked_ns += spent_ns
+            if pause is not None:
+                turn.give_back()
                 await pause.work.wait(pause.timeout_ns)
-        except asyncio.CancelledError:
-            with suppress(StopIteration):
-                steps.send(True)  # noqa: FBT003 - the generator's protocol
-            raise
+                continue
+            entry = await _rest_in_turn(turn, spent_ns, worked_ns)
+            if entry is Entry.FULL:
+                steps.close()
+                return None
+            gone = entry is Entry.LATE or None
+    except StopIteration as finished:
+        answer: RouteAnswer = finished.value
+        return answer
+    except asyncio.CancelledError:
+        with suppress(StopIteration):
+            steps.send(True)  # noqa: FBT003 - the generator's protocol
+        raise
+    finally:
+        turn.give_back()
+
+
+async def _rest_in_turn(turn: LookupTurn, spent_ns: int, worked_ns: int) -> Entry:
+    """Take *turn*, then let others work.
+
+    Args:
+        turn: The turn of a lookup.
+        spent_ns: How long its last slice took.
+        worked_ns: How long all its slices took.
+    """
+    entry = await turn.take()
+    if entry is Entry.TAKEN:
+        is_short = worked_ns < _UNRESTED_NS and not turn.is_wanted
+        await asyncio.sleep(0 if is_short else spent_ns / NS_PER_S)
+    return entry
 
 
 async def drive(steps: Generator[None, None, ResultT], clock: Clock | None = None) -> ResultT:

@@ -29,7 +29,15 @@ from google.protobuf.message import DecodeError
 from inferencecache.index import PackedHashes
 from inferencecache.service import RouteRequest
 from inferencecache.transport.convert_lookup import route_request
-from inferencecache.transport.wire_chain import ChainCutter
+from inferencecache.transport.wire_chain import (
+    KIND_BITS,
+    KIND_MASK,
+    LENGTH_DELIMITED,
+    MORE,
+    VARINT,
+    ChainCutter,
+    varint_at,
+)
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 _cutter: Final = ChainCutter(pb.LookupRouteRequest.DESCRIPTOR)
@@ -37,6 +45,16 @@ _parse: Final[Callable[[bytes], pb.LookupRouteRequest]] = pb.LookupRouteRequest.
 
 _RESTS_MAX: Final = 1_024
 """Remainders remembered: partitions, as often as clients ask them for something else as well."""
+
+_FIELDS_MAX: Final = 64
+"""Fields looked at for the names; a client that writes each field once has eleven."""
+
+_PROMPT_FIELDS: Final = frozenset(
+    field.number
+    for field in pb.LookupRouteRequest.DESCRIPTOR.fields
+    if field.name in {"block_hashes", "block_token_counts", "token_ids", "prompt_text"}
+)
+"""Numbers of the fields that may be long."""
 
 _REST_BYTES_MAX: Final = 512
 """Longest remainder worth remembering; it bounds what a peer can make us remember."""
@@ -55,6 +73,52 @@ def read_route_request(data: bytes, blocks_max: int | None = None) -> RouteReque
         return route_request(_parse(data), blocks_max) if request is None else request
     except DecodeError:
         return None
+
+
+def read_names(data: bytes) -> RouteRequest | None:
+    """Return what a serialised LookupRouteRequest asks about, without the prompt itself.
+
+    It takes a small part of the time that reading all of the message does.
+
+    Args:
+        data: The message as received.
+
+    Returns:
+        The request without chain, tokens and text; None where the message has to be read whole.
+    """
+    cut = _cutter.cut(data, 1)
+    kept = _without_prompt(data if cut is None else cut[2])
+    try:
+        return None if kept is None else route_request(_parse(kept))
+    except DecodeError:
+        return None
+
+
+def _without_prompt(data: bytes) -> bytes | None:
+    """Return the fields that are no part of the prompt; None where those are not few and short."""
+    kept, start = b"", 0
+    for _ in range(_FIELDS_MAX):
+        if start == len(data):
+            return kept
+        end = _field_end(data, start)
+        if end is None or end > len(data):
+            return None
+        if data[start] >> KIND_BITS not in _PROMPT_FIELDS:
+            if len(kept) + end - start > _REST_BYTES_MAX:
+                return None
+            kept += data[start:end]
+        start = end
+    return None
+
+
+def _field_end(data: bytes, at: int) -> int | None:
+    """Return where the field at *at* ends, None if that takes the library."""
+    tag = data[at]
+    value, width = varint_at(data, at + 1)
+    kind = tag & KIND_MASK
+    if tag >= MORE or not width or kind not in (VARINT, LENGTH_DELIMITED):
+        return None
+    return at + 1 + width + (value if kind == LENGTH_DELIMITED else 0)
 
 
 def _read_cut(

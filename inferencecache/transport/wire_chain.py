@@ -18,10 +18,11 @@ from google.protobuf.descriptor import Descriptor
 
 from inferencecache.index import PackedHashes
 
-_VARINT: Final = 0
-_BYTES: Final = 2
-_KIND_MASK: Final = 7
-_MORE: Final = 0x80
+VARINT: Final = 0
+LENGTH_DELIMITED: Final = 2
+KIND_BITS: Final = 3
+KIND_MASK: Final = 7
+MORE: Final = 0x80
 """Set in every byte of a varint but its last one."""
 
 _VARINT_BYTES_MAX: Final = 4
@@ -71,7 +72,7 @@ class ChainCutter:
 
 
 def _tag(descriptor: Descriptor, name: str) -> bytes:
-    return bytes((descriptor.fields_by_name[name].number << 3 | _BYTES,))
+    return bytes((descriptor.fields_by_name[name].number << KIND_BITS | LENGTH_DELIMITED,))
 
 
 def _find(data: bytes, wanted: int) -> int:
@@ -84,14 +85,14 @@ def _find(data: bytes, wanted: int) -> int:
         tag = data[at]
         if tag == wanted:
             return at
-        kind = tag & _KIND_MASK
+        kind = tag & KIND_MASK
         at += 1
-        if tag >= _MORE or kind not in (_VARINT, _BYTES):
+        if tag >= MORE or kind not in (VARINT, LENGTH_DELIMITED):
             return -1
-        if kind == _BYTES and data[at] < _MORE:
+        if kind == LENGTH_DELIMITED and data[at] < MORE:
             at += 1 + data[at]
-        elif kind == _VARINT:
-            while at < size and data[at] >= _MORE:
+        elif kind == VARINT:
+            while at < size and data[at] >= MORE:
                 at += 1
             at += 1
         else:
@@ -106,7 +107,7 @@ def _end_of_records(data: bytes, start: int, tag: bytes) -> int:
     exactly there: so comparing bytes at equal distances is a parse.
     """
     width = data[start + 1]
-    if not 0 < width < _MORE:
+    if not 0 < width < MORE:
         return -1
     stride = width + 2
     tags = data[start::stride]
@@ -141,7 +142,7 @@ def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, 
     """
     if not data.startswith(tag, at):
         return None, at
-    size, width = _varint(data, at + 1)
+    size, width = varint_at(data, at + 1)
     begin = at + 1 + width
     end = begin + size
     content = data[begin:end]
@@ -149,20 +150,20 @@ def _counts_at(data: bytes, at: int, tag: bytes) -> tuple[Sequence[int] | None, 
         return None, at
     if content.isascii():
         return content, end
-    count, width = _varint(content, 0)
+    count, width = varint_at(content, 0)
     if content == content[:width] * (size // width if width else 0):
         return [count] * (size // width), end
     return None, at
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def varint_at(data: bytes, at: int) -> tuple[int, int]:
     """Return the varint at *at* and its width; 0 and 0 if it has more than four bytes."""
     head = data[at : at + _VARINT_BYTES_MAX]
-    if head and head[0] < _MORE:
+    if head and head[0] < MORE:
         return head[0], 1
     value = 0
     for place, byte in enumerate(head):
-        value |= (byte & _MORE - 1) << 7 * place
-        if byte < _MORE:
+        value |= (byte & MORE - 1) << 7 * place
+        if byte < MORE:
             return value, place + 1
     return 0, 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from inferencecache.index import PackedHashes
 from inferencecache.service import RouteRequest
 from inferencecache.transport.convert import route_request
-from inferencecache.transport.read_lookup import read_route_request
+from inferencecache.transport.read_lookup import read_names, read_route_request
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 MESSAGE = pb.LookupRouteRequest
@@ -211,3 +211,54 @@ def _fields(message: MESSAGE) -> list[bytes]:
             setattr(alone, field.name, value)
         pieces.append(alone.SerializeToString())
     return pieces
+
+
+@given(message=messages, tail=st.lists(stray, max_size=3))
+def test_names_read_alone_are_those_of_the_whole(
+    message: pb.LookupRouteRequest, tail: list[bytes]
+) -> None:
+    """Or they are not read alone at all; wrong ones would have wrong deadlines."""
+    data = message.SerializeToString() + b"".join(tail)
+    names, whole = read_names(data), read_route_request(data)
+    if names is not None and whole is not None:
+        assert plain(names) == plain(
+            whole._replace(block_hashes=(), block_token_counts=(), token_ids=(), prompt_text="")
+        )
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        {"token_ids": range(50_000)},
+        {"block_hashes": CHAIN * 500, "block_token_counts": [16] * 20_000},
+        {"prompt_text": "x" * 100_000},
+        {},
+    ],
+    ids=["tokens", "chain", "text", "nothing"],
+)
+def test_names_of_usual_messages_are_read_alone(prompt: dict[str, object]) -> None:
+    """However long the prompt; before it and after it."""
+    data = MESSAGE(model_id="m", tenant_id="t", adapter_id="a", **prompt).SerializeToString()
+    assert read_names(data) == RouteRequest(
+        model_id="m",
+        tenant_id="t",
+        adapter_id="a",
+        block_hashes=[],
+        block_token_counts=[],
+        token_ids=[],
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        MESSAGE(model_id="m" * 600).SerializeToString(),
+        b"\x3a\x00" * 100,
+        b"\x0a\x05m",
+        b"\x0a\x01\xff",
+    ],
+    ids=["long name", "many odd fields", "cut off", "not UTF-8"],
+)
+def test_names_of_odd_messages_are_not_read_alone(data: bytes) -> None:
+    """They take the library, and a message's whole length."""
+    assert read_names(data) is None
