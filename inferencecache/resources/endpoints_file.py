@@ -26,6 +26,9 @@ _PORT: Final = (
 _ADDRESS_PATTERN: Final = (
     rf"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]):{_PORT}\Z"
 )
+METRICS_URL_PATTERN: Final = r'^https?://[!"$->A-~]+\Z'
+"""Of URLs without user, query and fragment, since those may hold secrets and URLs are shown."""
+
 _KIND: Final = "EndpointsFile"
 
 
@@ -80,8 +83,8 @@ class EndpointSpec(ResourceModel, frozen=True, kw_only=True):
             str,
             Meta(
                 max_length=2_048,
-                pattern=r"^https?://[!-~]+\Z",
-                description="Its page of metrics; the set's if left out.",
+                pattern=METRICS_URL_PATTERN,
+                description="Its page of metrics, without user and query; the set's if left out.",
                 extra_json_schema={"example": "http://10.0.0.7:8000/metrics"},
             ),
         ]

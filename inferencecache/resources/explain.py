@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final
 
-from inferencecache.resources.flaw import Flaw, joined, shown
+from inferencecache.resources.flaw import UNKNOWN_KEY, Flaw, joined, shown
 from inferencecache.resources.schema import Schema
 
 _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
@@ -63,7 +63,7 @@ def _members(value: dict[str, object], schema: Schema, path: str) -> Iterator[Fl
         elif isinstance(others, dict):
             yield from flaws_of(member, others, where)
         else:
-            yield Flaw(field=where, value=shown(member), allowed=_one_of(known))
+            yield Flaw(field=where, value=UNKNOWN_KEY, allowed=_one_of(known))
 
 
 def _one_of(known: dict[str, Schema]) -> str:

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 _SHOWN_MAX: Final = 60
+_HIDDEN: Final = "***"
+
+UNKNOWN_KEY: Final = "an unknown key"
+"""What is said of the value of a key that nobody knows: that may be a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +28,11 @@ class Flaw:
 
 
 def shown(value: object) -> str:
-    """Return *value* as a short ASCII text."""
+    """Return *value* as a short ASCII text, without what URLs have before ``@`` and after ``?``.
+
+    >>> shown("ftp://user:password@host/path?key=secret")
+    "'ftp://***@host/path?***'"
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -33,8 +41,17 @@ def shown(value: object) -> str:
         return "an object"
     if isinstance(value, list):
         return "a list"
-    text = ascii(value[:_SHOWN_MAX] if isinstance(value, str) else value)
+    text = ascii(_without_secrets(value)[:_SHOWN_MAX] if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+
+
+def _without_secrets(text: str) -> str:
+    at, query = text.rfind("@"), text.find("?")
+    if at >= 0:
+        slashes = text.find("//", 0, at)
+        text = text[: slashes + 2 if slashes >= 0 else 0] + _HIDDEN + text[at:]
+        query = text.find("?")
+    return text if query < 0 else text[: query + 1] + _HIDDEN * (query + 1 < len(text))
 
 
 def joined(path: str, key: str | int) -> str:

@@ -5,10 +5,13 @@ from typing import Final
 from inferencecache.resources.kind import AGE, Column, ResourceKind, Rule
 from inferencecache.resources.member_states import PROVIDER, PROVIDER_GROUP, provider_states
 from inferencecache.resources.provider_spec import (
+    PATH_ALLOWED,
+    PATH_CEL,
     SUPPORTED_API,
     InferenceProviderSpec,
     InferenceProviderStatus,
     check_models,
+    check_path,
 )
 from inferencecache.resources.served_models import NAMED_MODELS
 
@@ -50,7 +53,10 @@ INFERENCE_PROVIDER: Final = ResourceKind(
             is_wide=True,
         ),
     ),
-    rules=(Rule(path="spec.models", cel="", message="", check=check_models),),
+    rules=(
+        Rule(path="spec.models", cel="", message="", check=check_models),
+        Rule(path="spec.path", cel=PATH_CEL, message=f"must be {PATH_ALLOWED}", check=check_path),
+    ),
     assess=provider_states,
     group=PROVIDER_GROUP,
     admission={

@@ -1,10 +1,11 @@
 """What an InferenceProvider asks for."""
 
+import re
 from typing import Annotated, Final
 
 from msgspec import Meta
 
-from inferencecache.resources.flaw import Flaw
+from inferencecache.resources.flaw import Flaw, shown
 from inferencecache.resources.metadata import LABEL_PATTERN
 from inferencecache.resources.models import Conditions, ObservedGeneration, ResourceModel, StateText
 from inferencecache.resources.served_models import (
@@ -21,7 +22,14 @@ BACKEND_KIND: Final = "GatewayBackend"
 
 _NAME_PATTERN: Final = rf"^({LABEL_PATTERN}(\.{LABEL_PATTERN})*)?\Z"
 _NAMESPACE_PATTERN: Final = rf"^({LABEL_PATTERN})?\Z"
-_PATH_PATTERN: Final = r'^[!"$-~]*\Z'
+_PATH_PATTERN: Final = r'^[!"$-\[\]-~]*\Z'
+_NO_PATH: Final = r"^(//|[A-Za-z][A-Za-z0-9+.-]*:|([^?]*/)?(\.|%2[Ee]){1,2}([/?]|$))"
+"""What begins with a host or a scheme, or has a segment of one or two dots before its query."""
+
+PATH_CEL: Final = f"!self.matches(r'{_NO_PATH}')"
+PATH_ALLOWED: Final = (
+    "a path, without a scheme, a host, and segments of one or two dots, for example '/v1/chat'"
+)
 
 
 class BackendRefSpec(ResourceModel, frozen=True, kw_only=True):
@@ -110,7 +118,8 @@ class InferenceProviderSpec(ResourceModel, frozen=True, kw_only=True):
             Meta(
                 max_length=2_048,
                 pattern=_PATH_PATTERN,
-                description="Takes the place of the client's path; left out or empty keeps that.",
+                description="Takes the place of the client's path, with a slash put in front if it "
+                "has none; left out or empty keeps that.",
                 extra_json_schema={"example": "/serving-endpoints/vllm-endpoint/invocations"},
             ),
         ]
@@ -124,6 +133,13 @@ class InferenceProviderStatus(ResourceModel, frozen=True, kw_only=True):
     state: StateText | None = None
     observed_generation: ObservedGeneration | None = None
     conditions: Conditions | None = None
+
+
+def check_path(spec: InferenceProviderSpec) -> Flaw | None:
+    """Return what is wrong if the path leads to another host, or out of its directory."""
+    if spec.path is None or re.match(_NO_PATH.replace("$", r"\Z"), spec.path) is None:
+        return None
+    return Flaw(field="spec.path", value=shown(spec.path), allowed=PATH_ALLOWED)
 
 
 def check_models(spec: InferenceProviderSpec) -> Flaw | None:

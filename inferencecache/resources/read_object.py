@@ -16,7 +16,7 @@ from inferencecache.resources.documents import Document
 from inferencecache.resources.endpoint_picker_config import is_endpoint_picker_config
 from inferencecache.resources.endpoints_file import endpoints_document, is_endpoints_file
 from inferencecache.resources.explain import flaws_of
-from inferencecache.resources.flaw import Flaw, joined, shown
+from inferencecache.resources.flaw import UNKNOWN_KEY, Flaw, joined, shown
 from inferencecache.resources.kind import KindRegistry, ResourceKind, ResourceScope, SpecT
 from inferencecache.resources.metadata import DEFAULT_NAMESPACE, ObjectMeta
 from inferencecache.resources.model import ObjectKey, Place, ResourceError, ResourceObject
@@ -174,7 +174,8 @@ def _explain(value: dict[str, object], kind: ResourceKind[Any]) -> Iterator[Flaw
 def _surplus(value: dict[str, object], keys: tuple[str, ...]) -> Iterator[Flaw]:
     """Yield the members that an object or list does not have."""
     for name in value.keys() - set(keys):
-        yield _flaw(joined("", name), value[name], "one of the keys " + ", ".join(keys))
+        allowed = "one of the keys " + ", ".join(keys)
+        yield Flaw(field=joined("", name), value=UNKNOWN_KEY, allowed=allowed)
 
 
 def _flaw(field: str, value: object, allowed: str) -> Flaw:

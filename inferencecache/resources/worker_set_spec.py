@@ -4,7 +4,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from inferencecache.resources.endpoints_file import FILE_PATTERN, Endpoints, endpoints_flaw
+from inferencecache.resources.endpoints_file import (
+    FILE_PATTERN,
+    METRICS_URL_PATTERN,
+    Endpoints,
+    endpoints_flaw,
+)
 from inferencecache.resources.flaw import Flaw, shown
 from inferencecache.resources.models import (
     Conditions,
@@ -120,9 +125,9 @@ class InferenceWorkerSetSpec(ResourceModel, frozen=True, kw_only=True):
             str,
             Meta(
                 max_length=2_048,
-                pattern=r"^https?://[!-~]+\Z",
-                description="Each worker's page of metrics; {address} stands for host and port, "
-                "{host} for the host alone. None is read if left out.",
+                pattern=METRICS_URL_PATTERN,
+                description="Each worker's page of metrics, without user and query; {address} "
+                "stands for host and port, {host} for the host alone. None is read if left out.",
                 extra_json_schema={"example": "http://{address}/metrics"},
             ),
         ]

@@ -80,8 +80,13 @@ def test_json_is_yaml() -> None:
 @pytest.mark.parametrize(
     ("text", "field", "value", "allowed"),
     [
-        (f"{HEAD}plugin: []", "plugin", "a list", "one of the keys apiVersion, dataLayer"),
-        (f"{HEAD}plugins: [{{type: a, weight: 1}}]", "plugins[0].weight", "1", "name, parameters"),
+        (f"{HEAD}plugin: []", "plugin", "an unknown key", "one of the keys apiVersion, dataLayer"),
+        (
+            f"{HEAD}plugins: [{{type: a, weight: 1}}]",
+            "plugins[0].weight",
+            "an unknown key",
+            "name, parameters",
+        ),
         (f"{HEAD}plugins: [{{name: a}}]", "plugins[0].type", "nothing", "a text"),
         (f"{HEAD}plugins: [{{type: ''}}]", "plugins[0].type", "", "not empty"),
         (f"{HEAD}plugins: [{{type: 1}}]", "plugins[0].type", "1", "a text"),

@@ -18,7 +18,12 @@ KINDS = list(product_kinds())
 @pytest.mark.parametrize(
     ("text", "field", "value", "allowed"),
     [
-        (policy("{evicton: LRU}"), "spec.evicton", "'LRU'", "one of the keys affinityRouting, "),
+        (
+            policy("{evicton: LRU}"),
+            "spec.evicton",
+            "an unknown key",
+            "one of the keys affinityRouting, ",
+        ),
         (policy("{eviction: lru}"), "spec.eviction", "'lru'", "one of LFU, LRU"),
         (policy("{evictionTTL: 30}"), "spec.evictionTTL", "30", "for example '30m'"),
         (policy("{evictionTTL: 0s}"), "spec.evictionTTL", "'0s'", "a duration above 0"),
@@ -67,7 +72,7 @@ KINDS = list(product_kinds())
         (
             tenant("{tenantID: a, quota: {maxBytes: 1}}"),
             "spec.quota.maxBytes",
-            "1",
+            "an unknown key",
             "one of the keys maxIndexEntries",
         ),
         (
@@ -76,9 +81,9 @@ KINDS = list(product_kinds())
             "'Strict'",
             "one of Fairness",
         ),
-        (tenant("{tenantID: a, crypto: {key: 1}}"), "spec.crypto.key", "1", "no keys"),
+        (tenant("{tenantID: a, crypto: {key: 1}}"), "spec.crypto.key", "an unknown key", "no keys"),
         (policy().replace("v1alpha1", "v1"), "apiVersion", "'inferencecache.io/v1'", "v1alpha1"),
-        (policy() + "specs: {}\n", "specs", "an object", "one of the keys apiVersion, kind"),
+        (policy() + "specs: {}\n", "specs", "an unknown key", "one of the keys apiVersion, kind"),
         (policy(name="A"), "metadata.name", "'A'", "for example 'default'"),
         (policy(namespace="a.b"), "metadata.namespace", "'a.b'", "for example 'team-a'"),
         (

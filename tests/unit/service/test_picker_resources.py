@@ -84,7 +84,16 @@ def test_a_provider() -> None:
 
 @pytest.mark.parametrize(
     ("path", "sent"),
-    [("''", ""), ("~", ""), ("/a/b", "/a/b"), ("a/b", "/a/b"), ("'?k=1'", "/?k=1")],
+    [
+        ("''", ""),
+        ("~", ""),
+        ("/a/b", "/a/b"),
+        ("a/b", "/a/b"),
+        ("'?k=1'", "/?k=1"),
+        ("a..b/..c/...?x=../..", "/a..b/..c/...?x=../.."),
+        ("/models/m:generate", "/models/m:generate"),
+        ("m/x:y", "/m/x:y"),
+    ],
 )
 def test_a_path_always_starts_with_a_slash(path: str, sent: str) -> None:
     """Unless it is empty, which leaves the client's."""
@@ -96,7 +105,7 @@ def test_a_worker_set() -> None:
     """Every field arrives."""
     text = """{
       engine: sglang, blockSizeTokens: 32, hashScheme: h, indexTenant: t, tokenizer: /t,
-      chatTemplate: /c, metricsURL: 'http://{address}/metrics?host={host}',
+      chatTemplate: /c, metricsURL: 'http://{address}/metrics/{host}',
       models: [{name: base}, {name: lora, adapterOf: base}],
       priors: {prefillTokensPerSecond: 5, baseTTFTMs: 0, maxConcurrency: 7},
       endpoints: [
@@ -120,7 +129,7 @@ def test_a_worker_set() -> None:
             labels=(("b", "2"), ("z", "1")),
             weight=3.0,
             role=EndpointRole.PREFILL,
-            metrics_url="http://[::1]:80/metrics?host=[::1]",
+            metrics_url="http://[::1]:80/metrics/[::1]",
         ),
         Endpoint(name="b", address="h:80", metrics_url="http://m/"),
     )
