@@ -30,6 +30,7 @@ from inferencecache.transport.tls_validity import Validity, validity_of
 
 _FILE_BYTES_MAX: Final = 4_194_304
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.*?)-----END", re.DOTALL)
+_KEY: Final = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END", re.DOTALL)
 
 
 class TlsLoadError(InferenceCacheError):
@@ -190,8 +191,7 @@ def load(paths: TlsPaths) -> TlsMaterial:
     try:
         context.load_cert_chain(paths.cert_file, paths.key_file, password=_no_password)
     except (OSError, ValueError) as error:
-        pair = f"{paths.cert_file} and {paths.key_file}"
-        raise TlsLoadError(f"{pair} are no certificate and its key: {_words(error)}") from error
+        raise TlsLoadError(_why_no_pair(paths, certificate, key, error)) from error
     if not is_usable(certificate):
         raise TlsLoadError(f"clients of gRPC cannot use {paths.cert_file}: expected {USABLE}")
     validity = _validity(paths.cert_file, certificate)
@@ -206,6 +206,20 @@ def load(paths: TlsPaths) -> TlsMaterial:
         validity=validity,
         context=context,
     )
+
+
+def _why_no_pair(
+    paths: TlsPaths, certificate: bytes, key: bytes, error: OSError | ValueError
+) -> str:
+    """Say why OpenSSL does not take the pair; it has no word for what is no PEM, nor which file."""
+    if not _CERTIFICATE.search(certificate):
+        return f"{paths.cert_file} holds no certificate: expected PEM"
+    if not _KEY.search(key):
+        return f"{paths.key_file} holds no private key: expected PEM"
+    if b"ENCRYPTED" in key:
+        return f"{paths.key_file} needs a password: expected a key without one"
+    pair = f"{paths.cert_file} and {paths.key_file}"
+    return f"{pair} are no certificate and its key: {_words(error)}"
 
 
 def _read(paths: TlsPaths) -> tuple[bytes, bytes, bytes | None]:
@@ -274,8 +288,8 @@ def _parts(material: TlsMaterial) -> tuple[bytes, bytes, bytes | None]:
 
 def _words(error: OSError | ValueError) -> str:
     """Return what the library said; it never quotes the file."""
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.lower().replace("_", " ")
+    if isinstance(error, ssl.SSLError):
+        return error.reason.lower().replace("_", " ") if error.reason else "not readable as PEM"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return type(error).__name__ if isinstance(error, UnicodeError) else str(error)

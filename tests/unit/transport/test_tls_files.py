@@ -284,14 +284,63 @@ def test_an_empty_file_is_called_empty(
     assert refused.value.reason == f"{path} is empty"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "content", "reason"),
+    [
+        ("cert_file", "hello", "{path} holds no certificate: expected PEM"),
+        ("cert_file", "{key}", "{path} holds no certificate: expected PEM"),
+        (
+            "cert_file",
+            "-----BEGIN CERTIFICATE-----\nMII",
+            "{path} holds no certificate: expected PEM",
+        ),
+        ("key_file", "hello", "{path} holds no private key: expected PEM"),
+        ("key_file", "{certificate}", "{path} holds no private key: expected PEM"),
+        (
+            "key_file",
+            "-----BEGIN PRIVATE KEY-----\nMII",
+            "{path} holds no private key: expected PEM",
+        ),
+        (
+            "key_file",
+            "-----BEGIN PRIVATE KEY-----\nMIIa\n-----END PRIVATE KEY-----\n",
+            "{pair} are no certificate and its key: not readable as PEM",
+        ),
+        (
+            "key_file",
+            "{other}",
+            "{pair} are no certificate and its key: key values mismatch",
+        ),
+        ("client_ca_file", "hello", "{path} holds no authority: not readable as PEM"),
+        ("client_ca_file", "{key}", "{path} holds no authority: not readable as PEM"),
+    ],
+)
+def test_the_reason_says_which_file_is_not_what(
+    tmp_path: Path, authority: Authority, wrong: str, content: str, reason: str
+) -> None:
+    """Where OpenSSL only names a line of its own source."""
+    where = paths(tmp_path, authority, with_ca=True)
+    key, certificate = Path(where.key_file).read_text(), Path(where.cert_file).read_text()
+    other, path = authority.server().key.decode(), getattr(where, wrong)
+    put = content.format(key=key, certificate=certificate, other=other)
+    replace_file(Path(path), put.encode())
+    with pytest.raises(TlsLoadError) as refused:
+        load(where)
+    pair = f"{where.cert_file} and {where.key_file}"
+    assert refused.value.reason == reason.format(path=path, pair=pair)
+
+
 def test_a_key_with_a_password_is_refused_without_asking(
     tmp_path: Path, authority: Authority
 ) -> None:
     """A server has nobody to ask."""
     where = paths(tmp_path, authority)
     replace_file(Path(where.key_file), encrypted_key(authority))
-    with pytest.raises(TlsLoadError, match="no certificate and its key"):
+    with pytest.raises(TlsLoadError) as refused:
         load(where)
+    assert refused.value.reason == (
+        f"{where.key_file} needs a password: expected a key without one"
+    )
 
 
 def test_secrets_do_not_show(tmp_path: Path, authority: Authority) -> None:
