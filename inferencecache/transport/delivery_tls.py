@@ -1,18 +1,22 @@
 """Credentials of a producer towards its servers."""
 
-from pathlib import Path
+from typing import Final
 
 import grpc
 
 from inferencecache.errors import ConfigError
 from inferencecache.settings.delivery import ServerTlsSettings
+from inferencecache.transport.read_file import read_plain_file
+
+_FILE_BYTES_MAX: Final = 4_194_304
 
 
 def server_credentials(settings: ServerTlsSettings) -> grpc.ChannelCredentials | None:
     """Return what connections are made with; None means plaintext.
 
     Raises:
-        ConfigError: A file cannot be read, or one is given that is of no use without another.
+        ConfigError: A file cannot be read or is empty, or one is given that is of no use without
+            another.
     """
     if bool(settings.cert_file) != bool(settings.key_file):
         absent = "server-client-key-file" if settings.cert_file else "server-client-cert-file"
@@ -34,7 +38,10 @@ def server_credentials(settings: ServerTlsSettings) -> grpc.ChannelCredentials |
 
 def _read(flag: str, path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+        content = read_plain_file(path, _FILE_BYTES_MAX)
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
         raise ConfigError(field=flag, value=path, allowed=f"a readable file: {reason}") from error
+    if not content.strip():
+        raise ConfigError(field=flag, value=path, allowed="a file that is not empty")
+    return content

@@ -21,6 +21,7 @@ from inferencecache.settings.resources import ResourceSettings
 from inferencecache.settings.subscribe import ProducerSettings, SourceSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.settings.tls import TlsSettings
+from inferencecache.transport.delivery_tls import server_credentials
 
 WRITER = "spiffe://x/engine"
 GRANT = f"""\
@@ -162,3 +163,19 @@ def test_files_that_make_no_whole_are_refused(settings: ServerTlsSettings, field
         Producer(ProducerSettings(sources=(replace(found, engine=engine),), tls=settings), Lines())
 
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("empty", ["ca_file", "cert_file", "key_file"])
+def test_an_empty_file_is_refused_at_the_start(tmp_path: Path, empty: str) -> None:
+    """GRPC would try again for ever, and never say why."""
+    authority = Authority()
+    cert_file, key_file = authority.client(uri=WRITER).write(tmp_path)
+    ca_file = authority.write(tmp_path / "ca.pem")
+    files = {"ca_file": str(ca_file), "cert_file": str(cert_file), "key_file": str(key_file)}
+    Path(files[empty]).write_text("\n")
+    with pytest.raises(ConfigError) as caught:
+        server_credentials(ServerTlsSettings(**files))
+
+    flags = {"ca_file": "ca", "cert_file": "client-cert", "key_file": "client-key"}
+    assert caught.value.field == f"server-{flags[empty]}-file"
+    assert "not empty" in str(caught.value)
