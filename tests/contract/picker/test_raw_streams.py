@@ -6,7 +6,7 @@ import json
 
 import h2.errors
 import pytest
-from raw_http2 import PULL, PUSH, RawClient, framed, raw_client
+from raw_http2 import PULL, PUSH, Headers, RawClient, framed, raw_client
 from served_picker import MIB, PROMPT, SMALL, ServedPicker, serve_picker, until
 
 from inferencecache.clock import NS_PER_S, ManualClock
@@ -228,6 +228,48 @@ async def test_headers_of_no_utf8_are_answered_and_not_logged(served: ServedPick
     assert (shown["msg"], shown["level"]) == ("grpc_text_not_utf8", "WARN")
     assert "SECRET" not in line
     assert "stack" not in shown
+
+
+@pytest.mark.parametrize(
+    ("headers", "data"),
+    [
+        ((), b"\1\0\0\0\1x"),
+        ((("grpc-encoding", "gzip"),), b"\1\0\0\0\1x"),
+        ((("grpc-encoding", "br"),), b"\1\0\0\0\1x"),
+        ((("grpc-timeout", "xx"),), b"\0\0\0\0\0"),
+    ],
+    ids=["no-encoding", "no-gzip", "unknown-encoding", "no-timeout"],
+)
+@pytest.mark.parametrize("method", ["Pick", "PushBody", "PullBody", "Abort"])
+async def test_broken_framing_is_refused_before_the_picker(
+    served: ServedPicker, method: str, headers: Headers, data: bytes
+) -> None:
+    """The library answers INTERNAL, as the page says; the picker has seen no failure, no body."""
+    async with raw_client(served.target) as client:
+        call = await client.open(f"/kinference.v1.Picker/{method}", headers)
+        await client.send(call, data, end=True)
+        assert (await client.answer(call)).status == "13"
+    await until(lambda: is_empty(served))
+
+
+@pytest.mark.parametrize("cut", [b"", b"\0\0\0\0\5x"], ids=["no-message", "half"])
+@pytest.mark.parametrize("method", ["Pick", "PullBody", "Abort"])
+async def test_a_call_without_its_message_holds_nobody_up(
+    served: ServedPicker, method: str, cut: bytes
+) -> None:
+    """A known limit of the transport: only a deadline ends it; others are served meanwhile."""
+    path = f"/kinference.v1.Picker/{method}"
+    async with raw_client(served.target) as client:
+        silent = [await client.open(path) for _ in range(90)]
+        timed = await client.open(path, (("grpc-timeout", "50m"),))
+        for call in (*silent, timed):
+            await client.send(call, cut, end=True)
+        assert (await client.answer(timed)).status == "4"
+        whole = await client.open("/kinference.v1.Picker/Pick")
+        await client.send(whole, framed(b""), end=True)
+        assert (await client.answer(whole)).status == "3"
+        assert not any(call.is_over for call in silent)
+        assert is_empty(served)
 
 
 def large_body() -> list[bytes]:
