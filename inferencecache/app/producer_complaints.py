@@ -40,10 +40,12 @@ def _complaints(engine: FollowedEngine) -> Iterator[Complaint]:
         for cause in subscriber.counters.malformed:
             yield _complaint("messages_unreadable", source=subscriber.parts.name, cause=cause)
     for replica_id, mapper in engine.feed.router.replicas():
-        yield from _about_events(engine, replica_id, mapper)
+        yield from _about_stores(engine, replica_id, mapper)
+        yield from _about_adapters(replica_id, mapper)
+        yield from _about_events(replica_id, mapper)
 
 
-def _about_events(
+def _about_stores(
     engine: FollowedEngine, replica_id: str, mapper: EventMapper
 ) -> Iterator[Complaint]:
     counters, settings = mapper.counters, engine.settings.mapper
@@ -54,16 +56,32 @@ def _about_events(
             engine_block_size=size,
             block_size=settings.block_size_tokens,
         )
-    for number in counters.unmapped_adapters:
+    for size, usual_size in counters.smaller_block_sizes:
+        yield _complaint(
+            "smaller_blocks_dropped",
+            replica=replica_id,
+            engine_block_size=size,
+            usual_block_size=usual_size,
+        )
+    if counters.overflowed_blocks:
+        yield _complaint("blocks_withdrawn", replica=replica_id, max_blocks=settings.blocks_max)
+
+
+def _about_adapters(replica_id: str, mapper: EventMapper) -> Iterator[Complaint]:
+    for number in mapper.counters.unmapped_adapters:
         yield _complaint("adapter_without_name", replica=replica_id, lora_id=number)
+    for name in mapper.counters.unnumbered_adapters:
+        yield _complaint("adapter_without_number", replica=replica_id, lora_name=name)
+
+
+def _about_events(replica_id: str, mapper: EventMapper) -> Iterator[Complaint]:
+    counters = mapper.counters
     for cause in counters.faults:
         yield _complaint("events_undecodable", replica=replica_id, cause=cause)
     if counters.rank_mismatches:
         yield _complaint("rank_differs", replica=replica_id)
     if counters.clock_skews:
         yield _complaint("clock_differs", replica=replica_id)
-    if counters.overflowed_blocks:
-        yield _complaint("blocks_withdrawn", replica=replica_id, max_blocks=settings.blocks_max)
 
 
 def _complaint(event: str, **fields: str | int) -> Complaint:

@@ -1,11 +1,13 @@
 """A producer's numbers, read where they are kept, at the moment of a scrape."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from inferencecache.app.producer_engine import FollowedEngine
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.events import EventMapper, SyncState
+from inferencecache.events.mapper_counters import MapperCounters
 from inferencecache.transport import producer_metrics as catalog
 from inferencecache.transport.delivery import ServerLink
 from inferencecache.transport.metric_catalog import MetricSpec
@@ -13,6 +15,12 @@ from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.subscriber import Subscriber
 
 _Rows = dict[tuple[str, ...], float]
+
+
+def _unmapped(counters: MapperCounters) -> Iterable[tuple[str, int]]:
+    """Return dropped stores by what their adapter is called, its number first."""
+    return (Counter(counters.unmapped_adapters) + Counter(counters.unnumbered_adapters)).items()
+
 
 _SOURCE: Final[dict[MetricSpec, Callable[[Subscriber], float]]] = {
     catalog.SOURCE_INCOMPLETE: lambda found: found.tracker.is_incomplete,
@@ -60,7 +68,7 @@ _REPLICA_NAMED: Final[dict[MetricSpec, Callable[[EventMapper], Iterable[tuple[ob
     catalog.KEYS: lambda found: [(tier.name, keys) for tier, keys in found.keys_by_tier().items()],
     catalog.FAULTS: lambda found: found.counters.faults.items(),
     catalog.DROPS: lambda found: found.counters.drops.items(),
-    catalog.UNMAPPED: lambda found: found.counters.unmapped_adapters.items(),
+    catalog.UNMAPPED: lambda found: _unmapped(found.counters),
     catalog.REFUSED_SIZES: lambda found: found.counters.refused_block_sizes.items(),
 }
 _SERVER: Final[dict[MetricSpec, Callable[[ServerLink], float]]] = {

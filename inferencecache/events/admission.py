@@ -34,14 +34,15 @@ class Admission:
         """Return the partition of *event*, None (counted) when its adapter has no known name."""
         adapter_id = self.adapters.resolve(event.lora_id, event.lora_name)
         if adapter_id is None:
-            self.counters.unmapped_adapter(event.lora_id)
+            self.counters.unmapped_adapter(event.lora_id, event.lora_name)
         return adapter_id
 
     def size_fault(self, event: BlockStored, group: BlockGroup, lane: int) -> Drop | None:
         """Judge the block size and learn what is usual in *group*.
 
         Only the GPU's blocks define a group's size: other stores may come from a connector that
-        hashes chunks of its own, whose labels no removal will ever name.
+        hashes chunks of its own, whose labels no removal will ever name. The largest size counts,
+        since unfinished blocks are announced as smaller ones.
         """
         size = event.block_size
         if size % self.index_size and self.index_size % size:
@@ -50,6 +51,7 @@ class Admission:
         if lane != GPU_LANE:
             return None if size == group.block_size else Drop.FOREIGN_CHUNK
         if size < group.block_size:
+            self.counters.smaller_block_size(size, group.block_size)
             return Drop.PARTIAL_BLOCK
         group.block_size = size
         return None

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 _Name = TypeVar("_Name")
 
 _NAMED_MAX: Final = 64
+_NAME_CHARS_MAX: Final = 128
 
 
 class Drop(StrEnum):
@@ -37,7 +38,10 @@ class MapperCounters:
         faults: Undecodable events, by cause.
         drops: Stores that put nothing into the index, by cause.
         unmapped_adapters: Dropped stores by adapter number, for the first few numbers.
+        unnumbered_adapters: Dropped stores by adapter name, where the event has no number.
         refused_block_sizes: Stores by engine block size that does not fit the index's.
+        smaller_block_sizes: Stores dropped because larger blocks were announced before, by their
+            size and the larger one.
         opaque_blocks: Blocks whose content tokens do not describe.
         unknown_mediums: Events with a medium no release is known to send.
         unknown_removals: Removals of blocks or copies that are not held.
@@ -57,7 +61,9 @@ class MapperCounters:
     faults: dict[str, int] = field(default_factory=dict)
     drops: dict[Drop, int] = field(default_factory=dict)
     unmapped_adapters: dict[str, int] = field(default_factory=dict)
+    unnumbered_adapters: dict[str, int] = field(default_factory=dict)
     refused_block_sizes: dict[int, int] = field(default_factory=dict)
+    smaller_block_sizes: dict[tuple[int, int], int] = field(default_factory=dict)
     opaque_blocks: int = 0
     unknown_mediums: int = 0
     unknown_removals: int = 0
@@ -78,13 +84,25 @@ class MapperCounters:
         """Count undecodable events."""
         self.faults[cause] = self.faults.get(cause, 0) + times
 
-    def unmapped_adapter(self, lora_id: int | None) -> bool:
-        """Count a store of an adapter without a name; True the first time for its number."""
+    def unmapped_adapter(self, lora_id: int | None, lora_name: str) -> bool:
+        """Count a store of an adapter the map does not have; True the first time for it.
+
+        Args:
+            lora_id: Its number, None when the event has only a name.
+            lora_name: Its name; counts only without a number, and of it only the beginning.
+        """
+        if lora_id is None:
+            name = lora_name[:_NAME_CHARS_MAX]
+            return _count_bounded(self.unnumbered_adapters, name, _NAMED_MAX)
         return _count_bounded(self.unmapped_adapters, str(lora_id), _NAMED_MAX)
 
     def refused_block_size(self, block_size: int) -> bool:
         """Count a store of a size that does not fit; True the first time for this size."""
         return _count_bounded(self.refused_block_sizes, block_size, _NAMED_MAX)
+
+    def smaller_block_size(self, block_size: int, usual_size: int) -> bool:
+        """Count a store of smaller blocks than usual; True the first time for these sizes."""
+        return _count_bounded(self.smaller_block_sizes, (block_size, usual_size), _NAMED_MAX)
 
 
 def _count_bounded(counts: dict[_Name, int], name: _Name, names_max: int) -> bool:

@@ -100,7 +100,9 @@ FAULTS: Final = _replica(
 )
 DROPS: Final = _replica("stores_dropped_total", "Stores that put nothing into the index.", "cause")
 UNMAPPED: Final = _replica(
-    "unmapped_adapters_total", "Stores of adapters without a name, by their number.", "adapter"
+    "unmapped_adapters_total",
+    "Stores of adapters the map does not have, by number or, without one, name.",
+    "adapter",
 )
 REFUSED_SIZES: Final = _replica(
     "refused_block_sizes_total", "Stores whose block size does not fit the index's.", "size"

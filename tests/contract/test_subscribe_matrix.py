@@ -197,19 +197,41 @@ async def test_larger_blocks_are_cut_and_unfit_ones_refused() -> None:
     ]
 
 
+async def test_blocks_smaller_than_earlier_ones_are_named_once_per_size() -> None:
+    """One store of larger blocks puts an end to the smaller ones, until a clear; that is said."""
+    async with rig(replay=False) as found:
+        await found.synced()
+        await found.engine.publish(batch(map_store([1], T16)))
+        await found.engine.publish(batch(map_store([2], P4[:32], size=32)))
+        for number in (3, 4):
+            await found.engine.publish(batch(map_store([number], P4[48:])))
+        await found.settled(4)
+        assert found.matched(P4[48:]) == 0
+        await found.engine.publish(batch(map_clear(), map_store([5], P4[48:])))
+        await found.settled(5)
+
+        assert found.matched(P4[48:]) == 16
+    assert found.log.fields_of("smaller_blocks_dropped") == [
+        {"replica": REPLICA, "engine_block_size": 16, "usual_block_size": 32}
+    ]
+
+
 async def test_what_is_set_up_wrongly_is_said_once() -> None:
     """Every kind of thing that makes lookups miss for ever has a line of its own."""
     bad = map_store([9], T16, lora_id=TRUE)
     foreign = map_store([8], T16, lora_id=integer(8))
+    unnumbered = map_store([7], T16, lora_name=text("sql"))
+    events = (bad, foreign, unnumbered, map_store([1], T16))
     async with rig(replay=False) as found:
         await found.synced()
         for _ in range(2):
-            await found.engine.publish(batch(bad, foreign, map_store([1], T16), rank=3, ts=1.0))
+            await found.engine.publish(batch(*events, rank=3, ts=1.0))
             await found.engine.publish(b"\xc1")
         await found.settled(4)
     said = [
         ("messages_unreadable", {"source": REPLICA, "cause": "envelope"}),
         ("adapter_without_name", {"replica": REPLICA, "lora_id": "8"}),
+        ("adapter_without_number", {"replica": REPLICA, "lora_name": "sql"}),
         ("events_undecodable", {"replica": REPLICA, "cause": "lora_id"}),
         ("rank_differs", {"replica": REPLICA}),
         ("clock_differs", {"replica": REPLICA}),

@@ -28,7 +28,19 @@ def test_unmapped_adapter_is_dropped_and_counted_by_number() -> None:
 
     assert producer.held == {}
     assert producer.drops() == {"adapter": 3}
-    assert producer.mapper.counters.unmapped_adapters == {"7": 2, "None": 1}
+    assert producer.mapper.counters.unmapped_adapters == {"7": 2}
+    assert producer.mapper.counters.unnumbered_adapters == {"only-a-name": 1}
+
+
+def test_adapter_names_are_counted_within_bounds() -> None:
+    """Neither many names nor a long one takes more room than a few short ones."""
+    producer = Producer()
+    for number in range(100):
+        producer.feed(stored([number], ONE, lora_name=f"{number:03}" + "x" * 10_000))
+
+    assert list(producer.mapper.counters.unnumbered_adapters) == [
+        f"{number:03}" + "x" * 125 for number in range(64)
+    ]
 
 
 def test_name_from_the_event_serves_when_allowed() -> None:
@@ -151,6 +163,7 @@ def test_partial_block_is_refused_and_its_removal_hits_nothing() -> None:
     )
 
     assert producer.drops() == {"partial_block": 1}
+    assert producer.mapper.counters.smaller_block_sizes == {(16, 64): 1}
     assert producer.held == dict.fromkeys(keys(tokens(0, 8)), T1)
 
 
