@@ -158,15 +158,24 @@ def _provider(found: ResourceObject[InferenceProviderSpec]) -> Provider:
 
 
 def _rows(rows: Iterable[ProviderModelSpec | WorkerModelSpec]) -> Iterator[ModelRow]:
-    """Yield the rows that have a name."""
-    for row in rows:
+    """Yield the rows that have a name; an adapter that says no window has that of its base."""
+    said = list(rows)
+    windows = {row.name: row.context_window for row in said if row.name and not _base_of(row)}
+    for row in said:
         if row.name:
+            base = _base_of(row)
+            window = row.context_window
             yield ModelRow(
                 name=row.name,
                 aliases=tuple(dict.fromkeys(row.aliases or ())),
-                context_window=row.context_window,
-                adapter_of=(row.adapter_of or "") if isinstance(row, WorkerModelSpec) else "",
+                context_window=windows.get(base) if window is None else window,
+                adapter_of=base,
             )
+
+
+def _base_of(row: ProviderModelSpec | WorkerModelSpec) -> str:
+    """Return the model whose adapter *row* is, empty if it is none."""
+    return (row.adapter_of or "") if isinstance(row, WorkerModelSpec) else ""
 
 
 def _worker_set_slices(

@@ -3,6 +3,7 @@
 import pytest
 from picker_texts import (
     BACKEND,
+    ENDPOINTS,
     MODELS,
     PROVIDER,
     fleet_of,
@@ -133,6 +134,25 @@ def test_a_worker_set() -> None:
         ),
         Endpoint(name="b", address="h:80", metrics_url="http://m/"),
     )
+
+
+@pytest.mark.parametrize(
+    ("base", "adapter", "window"),
+    [
+        ("contextWindow: 100", "", 100),
+        ("contextWindow: 100", "contextWindow: 50", 50),
+        ("contextWindow: 100", "contextWindow: 200", 200),
+        ("", "contextWindow: 50", 50),
+        ("", "", None),
+    ],
+)
+def test_an_adapter_has_the_window_of_its_base(base: str, adapter: str, window: int | None) -> None:
+    """Unless it says another; the order of the rows does not matter."""
+    rows = [f"{{name: l, adapterOf: m, {adapter}}}", f"{{name: m, {base}}}"]
+    for models in (rows, rows[::-1]):
+        text = f"{{{ENDPOINTS}, models: [{', '.join(models)}]}}"
+        found = only_set(fleet_of(worker_set(text)))
+        assert {row.name: row.context_window for row in found.models}["l"] == window
 
 
 def test_what_a_worker_set_leaves_out_the_settings_say() -> None:
