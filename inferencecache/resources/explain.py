@@ -41,7 +41,7 @@ def flaws_of(value: object, schema: Schema, path: str) -> Iterator[Flaw]:
     elif isinstance(value, dict):
         yield from _members(value, schema, path)
     elif not _is_within(value, schema):
-        yield Flaw(field=path, value=shown(value), allowed=allowed_by(schema))
+        yield Flaw(field=path, value=_measured(value, schema), allowed=allowed_by(schema))
     elif isinstance(value, list):
         for place, item in enumerate(value):
             yield from flaws_of(item, schema["items"], joined(path, place))
@@ -76,6 +76,15 @@ def _is_within(value: object, schema: Schema) -> bool:
     return all(
         holds(value, schema[keyword]) for keyword, holds in _LIMITS.items() if keyword in schema
     )
+
+
+def _measured(value: object, schema: Schema) -> str:
+    """Return *value* in words, with the size that a list has, or that is too large."""
+    if isinstance(value, list):
+        return f"a list of {len(value):,} elements" if value else "an empty list"
+    is_long = isinstance(value, str) and len(value) > schema.get("maxLength", len(value))
+    size = f"{len(value):,} characters, " if isinstance(value, str) and is_long else ""
+    return size + shown(value)
 
 
 @cache

@@ -6,11 +6,13 @@ from difflib import get_close_matches
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from inferencecache.errors import ConfigError
 
 _UNKNOWN_FIELD: Final = re.compile(r"Object contains unknown field `(.*?)`")
 _MISSING_FIELD: Final = re.compile(r"Object missing required field `(.*?)`")
+_NO_CHOICE: Final = "Invalid enum value"
 _AT: Final = re.compile(r" - at `(?:key in )?\$(.*?)`$", re.DOTALL)
 _STEPS: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
@@ -67,8 +69,41 @@ def _explained(
         return ConfigError(field=f"{field}{path}", value=unknown[1], allowed=allowed)
     if missing:
         return ConfigError(field=f"{field}{path}.{missing[1]}", value=None, allowed="a value")
-    allowed = what.removeprefix("Expected ").replace("`", "")
+    allowed = _choices(model, path) if what.startswith(_NO_CHOICE) else ""
+    allowed = allowed or what.removeprefix("Expected ").replace("`", "")
     return ConfigError(field=f"{field}{path}", value=_value_at(value, path), allowed=allowed)
+
+
+def _choices(model: type[PluginParameters], path: str) -> str:
+    """Return in words which values can stand at *path*, empty if that cannot be told."""
+    described: inspect.Type | None = inspect.type_info(model)
+    for key, _place in _STEPS.findall(path):
+        described = _inside(described, key)
+    described = _plain(described)
+    if isinstance(described, inspect.LiteralType):
+        return "one of " + ", ".join(map(str, described.values))
+    if isinstance(described, inspect.EnumType):
+        return "one of " + ", ".join(str(member.value) for member in described.cls)
+    return ""
+
+
+def _inside(described: inspect.Type | None, key: str) -> inspect.Type | None:
+    """Return the type of the member *key*, or of an element where that is empty."""
+    outer = _plain(described)
+    if key and isinstance(outer, inspect.StructType):
+        return next((each.type for each in outer.fields if each.encode_name == key), None)
+    return getattr(outer, "item_type", None)
+
+
+def _plain(described: inspect.Type | None) -> inspect.Type | None:
+    """Return a type without its limits, and without the None that it may be."""
+    while isinstance(described, (inspect.Metadata, inspect.UnionType)):
+        if isinstance(described, inspect.Metadata):
+            described = described.type
+        else:
+            kinds = [each for each in described.types if not isinstance(each, inspect.NoneType)]
+            described = kinds[0] if len(kinds) == 1 else None
+    return described
 
 
 def _value_at(value: object, path: str) -> object:

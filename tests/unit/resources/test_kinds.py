@@ -97,12 +97,14 @@ def test_elements_of_lists_are_checked() -> None:
     }
 
 
-@pytest.mark.parametrize("models", ["[]", "[a, b, c]"])
-def test_lists_have_lengths(models: str) -> None:
-    """Too short and too long are told alike."""
+@pytest.mark.parametrize(
+    ("models", "found"), [("[]", "an empty list"), ("[a, b, c]", "a list of 3 elements")]
+)
+def test_lists_have_lengths(models: str, found: str) -> None:
+    """Too short and too long are told alike, and how long they are."""
     (error,) = load({"a.yaml": provider(f"spec: {{models: {models}}}")}, kinds=KINDS).errors
 
-    assert (error.field, error.value) == ("spec.models", "a list")
+    assert (error.field, error.value) == ("spec.models", found)
     assert error.allowed == "a list, not empty, at most 2 elements"
 
 

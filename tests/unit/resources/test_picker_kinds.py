@@ -59,6 +59,18 @@ def rewrite(rules: str) -> str:
         (provider("{api: 7}"), "spec.api", "7", "a text"),
         (provider("{path: 'a b'}"), "spec.path", "'a b'", "a text"),
         (provider("{path: '/a#b'}"), "spec.path", "'/a#b'", "a text"),
+        (
+            provider(f"{{models: [{', '.join(['{}'] * 1_025)}]}}"),
+            "spec.models",
+            "a list of 1,025 elements",
+            "at most 1024 elements",
+        ),
+        (
+            provider(f"{{models: [{{name: {'m' * 1_025}}}]}}"),
+            "spec.models[0].name",
+            f"1,025 characters, '{'m' * 59}...",
+            "at most 1024 characters",
+        ),
         (provider("{apiKey: SECRET}"), "spec.apiKey", "an unknown key", "one of the keys api,"),
         (provider("{path: '/a\\b'}"), "spec.path", r"'/a\\b'", "a text"),
         (provider("{path: //e.com/x}"), "spec.path", "'//e.com/x'", "without a scheme, a host"),
@@ -238,7 +250,7 @@ def rewrite(rules: str) -> str:
         (
             policy("[{tenants: [], action: Deny}]"),
             "spec.rules[0].tenants",
-            "a list",
+            "an empty list",
             "not empty",
         ),
         (
@@ -265,8 +277,8 @@ def rewrite(rules: str) -> str:
             "'URGENT'",
             "one of BATCH, DEFERRABLE, INTERACTIVE",
         ),
-        (rewrite("[]"), "spec.rules", "a list", "not empty"),
-        (rewrite("[{targets: []}]"), "spec.rules[0].targets", "a list", "not empty"),
+        (rewrite("[]"), "spec.rules", "an empty list", "not empty"),
+        (rewrite("[{targets: []}]"), "spec.rules[0].targets", "an empty list", "not empty"),
         (
             rewrite("[{targets: [{modelRewrite: a}, {modelRewrite: a}]}]"),
             "spec.rules[0].targets[1].modelRewrite",

@@ -1,5 +1,6 @@
 """Parameters of plugins: what fits, and what is said of what does not."""
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 import pytest
@@ -9,10 +10,18 @@ from inferencecache.errors import ConfigError
 from inferencecache.picker.pipeline.parameters import PluginParameters, nearest, read_parameters
 
 
+class Side(StrEnum):
+    """A choice."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
 class Inner(PluginParameters, frozen=True):
     """A part of parameters."""
 
     size: Annotated[int, Meta(ge=1)] = 1
+    side: Side | None = None
 
 
 class Model(PluginParameters, frozen=True, kw_only=True):
@@ -20,7 +29,9 @@ class Model(PluginParameters, frozen=True, kw_only=True):
 
     lru_size: Annotated[int, Meta(ge=1)] = 4
     mode: Literal["a", "b"] = "a"
+    level: Literal[1, 2] = 1
     parts: tuple[Inner, ...] = ()
+    sides: Annotated[tuple[Side, ...], Meta(max_length=4)] = ()
     names: dict[str, str] = field(default_factory=dict)
     needed: str
 
@@ -36,7 +47,15 @@ def test_names_are_in_camel_case() -> None:
     [
         ({"needed": "x", "lruSize": 0}, "p.lruSize", 0, "int >= 1"),
         ({"needed": "x", "lruSize": "z"}, "p.lruSize", "z", "int, got str"),
-        ({"needed": "x", "mode": "c"}, "p.mode", "c", "Invalid enum value 'c'"),
+        ({"needed": "x", "mode": "c"}, "p.mode", "c", "one of a, b"),
+        ({"needed": "x", "level": 3}, "p.level", 3, "one of 1, 2"),
+        (
+            {"needed": "x", "parts": [{}, {"side": "up"}]},
+            "p.parts[1].side",
+            "up",
+            "one of left, right",
+        ),
+        ({"needed": "x", "sides": ["up"]}, "p.sides[0]", "up", "one of left, right"),
         ({"needed": "x", "parts": [{}, {"size": -1}]}, "p.parts[1].size", -1, "int >= 1"),
         ({"lruSize": 1}, "p.needed", None, "a value"),
         ({"needed": "x", "names": {"a": 1}}, "p.names[...]", {"a": 1}, "str, got int"),
@@ -45,7 +64,7 @@ def test_names_are_in_camel_case() -> None:
             {"needed": "x", "lruSizes": 1},
             "p",
             "lruSizes",
-            "lruSize, which is nearest; one of lruSize, mode, names, needed, parts",
+            "lruSize, which is nearest; one of level, lruSize, mode, names, needed, parts, sides",
         ),
     ],
 )

@@ -3,6 +3,10 @@
 import pytest
 from pipeline_rig import made, provider, request, worker
 
+from inferencecache.errors import ConfigError
+from inferencecache.picker.pipeline.parameters import read_parameters
+from inferencecache.picker.plugins.label_selector_filter import LabelSelectorParameters
+
 VIEWS = [
     worker("a", labels={"zone": "x", "gpu": "h100"}),
     worker("b", labels={"zone": "y"}),
@@ -51,3 +55,14 @@ def test_values_must_go_with_the_operator(expression: dict[str, object]) -> None
     """A condition that can never hold is a slip."""
     with pytest.raises(ValueError, match="values with In and NotIn"):
         kept(matchExpressions=[expression])
+
+
+def test_an_unknown_operator_is_told_with_those_there_are() -> None:
+    """Nobody has to look them up."""
+    expression = {"key": "zone", "operator": "Foo"}
+    given = {"matchExpressions": [expression]}
+    with pytest.raises(ConfigError) as caught:
+        read_parameters(given, LabelSelectorParameters, "plugins[0].parameters")
+    assert caught.value.field == "plugins[0].parameters.matchExpressions[0].operator"
+    assert caught.value.value == "Foo"
+    assert caught.value.allowed == "one of DoesNotExist, Exists, In, NotIn"
