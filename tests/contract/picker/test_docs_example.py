@@ -5,6 +5,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
 from served_fleet import ServedFleet, serve_fleet
 from served_picker import SMALL, serve_picker
 
@@ -67,6 +68,18 @@ async def test_every_state_of_a_provider_comes_of_its_step(tmp_path: Path) -> No
         "Accepted,BackendUnauthorized,Suppressed",
         "Accepted,Suppressed",
     }
+
+
+async def test_the_steps_work_beside_the_policy_of_the_other_page(tmp_path: Path) -> None:
+    """Its rules let the example's tenant through; whoever they refuse is told so."""
+    blocks = re.findall(r"```yaml\n(.*?)```", RESOURCES, re.DOTALL)
+    (policy,) = [block for block in blocks if "kind: PickerPolicy" in block]
+    report = example(1)["report"]
+    async with serve_fleet(tmp_path, databricks(), policy) as served:
+        await report(served.server.grpc_target, abort="BACKEND_UNRESOLVED")
+        assert await served.states() == {"databricks": "Accepted,BackendUnresolved"}
+        with pytest.raises(LookupError, match="tenant-needed"):
+            await report(served.server.grpc_target, tenant="")
 
 
 async def test_every_other_state_comes_of_its_file(tmp_path: Path) -> None:
