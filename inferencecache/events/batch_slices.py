@@ -64,7 +64,7 @@ def _blocks_of(event: Event) -> int:
 def _parts(event: Event, blocks_max: int) -> Iterator[tuple[int, Event]]:
     """Yield *event*, or parts of it with the position of each one's first block."""
     total = _blocks_of(event)
-    if total <= blocks_max or isinstance(event, AllBlocksCleared) or _is_its_own_parent(event):
+    if total <= blocks_max or isinstance(event, AllBlocksCleared) or _is_faulty_as_a_whole(event):
         yield 0, event
         return
     for start in range(0, total, blocks_max):
@@ -75,9 +75,12 @@ def _parts(event: Event, blocks_max: int) -> Iterator[tuple[int, Event]]:
             yield start, msgspec.structs.replace(event, block_hashes=event.block_hashes[start:end])
 
 
-def _is_its_own_parent(event: BlockStored | BlockRemoved) -> bool:
-    """Tell whether *event* names a parent among its own blocks, which only the whole shows."""
-    return isinstance(event, BlockStored) and event.parent_block_hash in event.block_hashes
+def _is_faulty_as_a_whole(event: BlockStored | BlockRemoved) -> bool:
+    """Tell whether a store repeats a hash or names one as its parent, which no part may show."""
+    if not isinstance(event, BlockStored):
+        return False
+    hashes = set(event.block_hashes)
+    return event.parent_block_hash in hashes or len(hashes) < len(event.block_hashes)
 
 
 def _store_part(event: BlockStored, start: int, end: int) -> BlockStored:

@@ -88,9 +88,9 @@ class EventMapper:
         self.reclaim(_RECLAIMED_PER_BATCH)
         for event in batch.events:
             if isinstance(event, BlockStored):
-                self._store(rank, event, now_ns, changes)
-                if self._orphans.blocks_total:
-                    self._adopt(rank, event, now_ns, changes)
+                is_placed = self._store(rank, event, now_ns, changes)
+                if is_placed and self._orphans.blocks_total:
+                    self._adopt(rank, event, changes)
             elif isinstance(event, BlockRemoved):
                 self._remove(rank, event, changes)
             else:
@@ -193,39 +193,62 @@ class EventMapper:
 
     # ------------------------------------------------------------------ events
 
-    def _adopt(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
-        """Place every waiting store that *event* makes placeable."""
-        placed = deque([event])
+    def _adopt(self, rank: int, event: BlockStored, changes: Changes) -> None:
+        """Place every waiting store that *event*, just placed, makes placeable.
+
+        Removals come last: a block that left after its child was announced still is the child's
+        place.
+
+        Complexity:
+            Linear in the blocks placed, for none of them waits again.
+        """
+        placed, removals = deque([event]), list[BlockRemoved]()
         while placed:
             done = placed.popleft()
             for orphan in self._orphans.take(rank, done.group_idx, done.block_hashes):
-                self.counters.orphans_resolved += len(orphan.event.block_hashes)
-                self._store(rank, orphan.event, now_ns, changes)
-                for removal in orphan.removals:
-                    self._remove(rank, removal, changes)
-                placed.append(orphan.event)
+                blocks = len(orphan.event.block_hashes)
+                if self._store(rank, orphan.event, None, changes):
+                    self.counters.orphans_resolved += blocks
+                    removals.extend(orphan.removals)
+                    placed.append(orphan.event)
+                else:
+                    self.counters.orphans_dropped += blocks
+        for removal in removals:
+            self._remove(rank, removal, changes)
 
-    def _store(self, rank: int, event: BlockStored, now_ns: int, changes: Changes) -> None:
+    def _store(self, rank: int, event: BlockStored, now_ns: int | None, changes: Changes) -> bool:
+        """Place a store and return True, or let it wait for its parent, or drop it.
+
+        Args:
+            rank: Rank it came from.
+            event: The store.
+            now_ns: Time of its arrival; None if it has waited before and must not again.
+            changes: Where operations go.
+        """
         space = self._ranks.get(rank) or self._rank(rank)
         route = space.routes.get(signature_of(event)) if event.packed_tokens else None
         if route is None:
             route = self._find_route(space, event, changes)
             if route is None:
-                return
-        parent_hash, parent = event.parent_block_hash, None
+                return False
+        hashes, parent_hash, parent = event.block_hashes, event.parent_block_hash, None
+        if len(hashes) > 1 and len(set(hashes)) < len(hashes):
+            self.counters.drop(Drop.REPEATED_HASH)
+            return False
         if parent_hash is not None:
             parent = route[0].blocks.get(parent_hash)
-            if parent is None or parent_hash in event.block_hashes:
+            if parent is None or parent_hash in hashes:
                 self._without_parent(rank, event, now_ns)
-                return
+                return False
         if self._placer.store_lone(route, event, parent, changes):
-            return
+            return True
         placing = Placing(route[0], event, route[1], route[2], parent)
         cause = self._admission.parent_fault(placing)
-        if cause is None:
-            self._placer.store(placing, changes)
-        else:
+        if cause is not None:
             self.counters.drop(cause)
+            return False
+        self._placer.store(placing, changes)
+        return True
 
     def _find_route(self, space: RankSpace, event: BlockStored, changes: Changes) -> Route | None:
         """Work out where stores like *event* go; None when this one is done with."""
@@ -299,10 +322,12 @@ class EventMapper:
             if before != after:
                 self._ledger.announce(block, changes)
 
-    def _without_parent(self, rank: int, event: BlockStored, now_ns: int) -> None:
+    def _without_parent(self, rank: int, event: BlockStored, now_ns: int | None) -> None:
         """Let a store wait for its parent, unless it is its own."""
         if event.parent_block_hash in event.block_hashes:
             self.counters.drop(Drop.SELF_PARENT)
+            return
+        if now_ns is None:
             return
         self.counters.orphaned_blocks += len(event.block_hashes)
         self.counters.orphans_dropped += self._orphans.hold(rank, event, now_ns)

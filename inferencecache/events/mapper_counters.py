@@ -19,6 +19,7 @@ class Drop(StrEnum):
     UNKNOWN_BLOCK = "unknown_block"
     ADAPTER = "adapter"
     SELF_PARENT = "self_parent"
+    REPEATED_HASH = "repeated_hash"
     BLOCK_SIZE = "block_size"
     PARTIAL_BLOCK = "partial_block"
     FOREIGN_CHUNK = "foreign_chunk"

@@ -202,15 +202,19 @@ class Placer:
         self._ledger.add_copy(placing.group, engine_hash, placing.lane)
 
     def _emit(self, placing: Placing, keys: list[int], *, is_fresh: bool, changes: Changes) -> None:
-        """Append the stored keys; those held better than by this store are left alone."""
+        """Append the stored keys.
+
+        Those held better than by this store are left alone, and so are those that a block of it
+        took away again by replacing another.
+        """
         parent, index_size = placing.parent, self._index_size
         tokens = 0 if parent is None else parent.tokens - len(parent.tail) // TOKEN_BYTES
         before = None if parent is None else parent.chain
-        if placing.lane == GPU_LANE:
-            tier, runs = CacheTier.T1, [(0, len(keys))] if keys else []
-        else:
-            held = self._ledger.keys.partition(placing.adapter_id)
-            tier, runs = CacheTier.T2, _stretches([not held.get(key, 0) & T1_MASK for key in keys])
+        tier = CacheTier.T1 if placing.lane == GPU_LANE else CacheTier.T2
+        runs = [(0, len(keys))] if keys else []
+        if not is_fresh:
+            tier_at = self._ledger.keys.tier
+            runs = _stretches([tier_at(placing.adapter_id, key) is tier for key in keys])
         for start, end in runs:
             changes.store(
                 StoreRun(
