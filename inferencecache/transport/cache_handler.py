@@ -9,7 +9,7 @@ import grpc
 
 from inferencecache.clock import NS_PER_S
 from inferencecache.index import StateUpdate
-from inferencecache.service import CachePlane, RouteAnswer, RouteRequest, RouteSteps
+from inferencecache.service import CachePlane, RouteAnswer, RouteRequest
 from inferencecache.service.access import Access
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
 from inferencecache.transport.convert import (
@@ -21,11 +21,11 @@ from inferencecache.transport.convert import (
     update_steps,
 )
 from inferencecache.transport.convert_report import SINGLE_ENTRIES
-from inferencecache.transport.drive import Completer, drive, drive_lookup
+from inferencecache.transport.drive import Completer, drive
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require, require_any
+from inferencecache.transport.long_lookups import LongLookups
 from inferencecache.transport.lookup_stages import LookupStages
-from inferencecache.transport.lookup_turns import LookupTurn, LookupTurns
-from inferencecache.transport.read_lookup import read_names, read_route_request
+from inferencecache.transport.read_lookup import read_route_request
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
 from inferencecache.transport.wire_update import WireUpdate, read_update
 from inferencecache.types import ReasonCode
@@ -76,9 +76,7 @@ class CacheHandler:
         self._guard = parts.guard
         self._slice_entries = parts.ingest_slice_entries
         self._completer = Completer()
-        lookup = parts.plane.lookup_settings
-        self._long_bytes = lookup.long_message_bytes
-        self._turns = LookupTurns(parts.plane.clock, lookup.waiting_max)
+        self._long = LongLookups(parts.plane)
         self._stages = parts.stages
         timed = parts.stages.timed
         read = partial(read_route_request, blocks_max=parts.plane.blocks_read_max)
@@ -90,14 +88,12 @@ class CacheHandler:
         read, write = self._timed if self._stages.is_due() else self._untimed
         request = answer = None
         try:
-            if len(data) > self._long_bytes:
-                return self._written(await self._answer_long(data, context, read), write)
-            request = read(data)
-            if self._may_ask(request, context):
+            if len(data) > self._long.read_at_once_bytes:
+                answer = await self._answer_long(data, read, context)
+            elif self._may_ask(request := read(data), context):
                 deadline_ns = self._deadline(context)
                 answer = self._plane.answer_sent(request, deadline_ns)
-                if answer is None:
-                    answer = await self._derive(request, deadline_ns)
+                answer = answer or await self._long.derive(request, deadline_ns)
         except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
             self._failures.failed("LookupRoute", error)
         return self._written(self._no_hint(request) if answer is None else answer, write)
@@ -159,6 +155,11 @@ class CacheHandler:
         """Refuse: metrics are scraped over HTTP."""
         raise NotImplementedError("this server does not stream metrics; scrape /metrics")
 
+    @property
+    def lookups_waiting(self) -> int:
+        """Long lookups that wait for their turn."""
+        return self._long.waiting
+
     async def finish(self) -> None:
         """Wait until every update that has begun is applied."""
         await self._completer.finish()
@@ -169,56 +170,15 @@ class CacheHandler:
             return False
         return self._guard.allows("LookupRoute", context, Access.READ, request.tenant_id)
 
-    async def _derive(self, request: RouteRequest, deadline_ns: int | None) -> RouteAnswer:
-        """Answer a lookup that takes more than a step; few are like that."""
-        started_ns = self._plane.clock.monotonic_ns()
-        steps = self._plane.lookup_route_steps(request, deadline_ns)
-        return await self._in_turn(steps, request, deadline_ns, started_ns)
+    async def _answer_long(self, data: bytes, read: Reader, context: Context) -> RouteAnswer:
+        read_allowed = partial(self._read_allowed, read, context)
+        return await self._long.answer(data, self._deadline(context), read_allowed)
 
-    async def _answer_long(self, data: bytes, context: Context, read: Reader) -> RouteAnswer:
-        """Answer a lookup that already takes long to read: it is read in its turn."""
-        started_ns = self._plane.clock.monotonic_ns()
-        names = read_names(data) or RouteRequest()
-        deadline_ns = self._deadline(context)
-        steps = self._long_steps(data, context, read, (names, deadline_ns, started_ns))
-        return await self._in_turn(steps, names, deadline_ns, started_ns)
-
-    def _long_steps(
-        self,
-        data: bytes,
-        context: Context,
-        read: Reader,
-        known: tuple[RouteRequest, int | None, int],
-    ) -> RouteSteps:
-        """Read a lookup in a slice of its own, and answer it.
-
-        Args:
-            data: The message.
-            context: Of the call.
-            read: Reads it.
-            known: Its names, its caller's deadline, and when it came.
-        """
-        names, deadline_ns, started_ns = known
-        if (yield None):
-            return self._plane.turn_away(names, started_ns, is_late=True)
+    def _read_allowed(
+        self, read: Reader, context: Context, data: bytes
+    ) -> RouteRequest | RouteAnswer:
         request = read(data)
-        if not self._may_ask(request, context):
-            return self._no_hint(request)
-        if (yield None):
-            return self._plane.turn_away(request, started_ns, is_late=True)
-        return (
-            yield from self._plane.lookup_route_steps(request, deadline_ns, started_ns=started_ns)
-        )
-
-    async def _in_turn(
-        self, steps: RouteSteps, names: RouteRequest, deadline_ns: int | None, started_ns: int
-    ) -> RouteAnswer:
-        """Return the answer of *steps*, or one that says nothing where too many wait already."""
-        ends_ns = self._plane.lookup_deadline_ns(names, deadline_ns, started_ns)
-        answer = await drive_lookup(steps, LookupTurn(self._turns, ends_ns))
-        if answer is None:
-            answer = self._plane.turn_away(names, started_ns, is_late=False)
-        return answer
+        return request if self._may_ask(request, context) else self._no_hint(request)
 
     def _written(self, answer: RouteAnswer, write: Writer) -> pb.LookupRouteResponse:
         """Return *answer*, which is counted already, as a message."""

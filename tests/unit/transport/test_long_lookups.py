@@ -192,8 +192,7 @@ async def test_time_that_runs_out_while_waiting_is_a_timeout(
     before = served.ask("before", tenant_id="other")
     await served.until(lambda: len(served.worked) > 1)
     late = served.ask("late", tokens, None if by_policy else 0.001)
-    with_turn = served.handler._turns
-    await served.until(lambda: with_turn.waiting == 1)
+    await served.until(lambda: served.handler.lookups_waiting == 1)
     served.clock.advance_ns(NS_PER_MS)
 
     assert await late == pb.LookupRouteResponse(reason_code="TIMEOUT", lookup_latency_us=1_000)
