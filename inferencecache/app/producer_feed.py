@@ -79,6 +79,10 @@ class EngineFeed:
         """Forget everything of a rank; its engine has started anew."""
         self._change(*self.router.reset(rank))
 
+    def start_over(self, rank: int) -> None:
+        """Forget everything of the replica that *rank* belongs to, after a failure."""
+        self._change(*self.router.start_over(rank))
+
     def doubt(self, rank: int) -> None:
         """Note that batches of a rank are lost for good."""
         self.router.mapper_of(rank).doubt(rank)

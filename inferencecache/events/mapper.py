@@ -60,9 +60,7 @@ class EventMapper:
             adapters=AdapterNames(names, use_event_name=settings.lora_name_from_event),
             counters=self.counters,
         )
-        self._orphans = Orphans(
-            blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns
-        )
+        self._orphans = self._no_orphans()
         self._ranks: dict[int, RankSpace] = {}
 
     # ------------------------------------------------------------------ changes
@@ -103,6 +101,15 @@ class EventMapper:
         """Forget one rank's blocks, as after a restart of its engine."""
         changes = Changes()
         self._clear(rank, changes)
+        return changes.operations
+
+    def start_over(self) -> list[Operation]:
+        """Forget all ranks' blocks, whatever state they are in, as after an unforeseen failure."""
+        changes = Changes()
+        self._ledger.forget_all(self._all_groups())
+        self._orphans = self._no_orphans()
+        self._ranks = {}
+        changes.clear()
         return changes.operations
 
     def doubt(self, rank: int = 0) -> None:
@@ -374,6 +381,10 @@ class EventMapper:
         if lane == UNKNOWN_LANE:
             self.counters.unknown_mediums += 1
         return lane
+
+    def _no_orphans(self) -> Orphans:
+        settings = self._settings
+        return Orphans(blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns)
 
     def _rank(self, rank: int) -> RankSpace:
         found = self._ranks.get(rank)

@@ -62,6 +62,10 @@ class RankRouter:
         """Forget one rank's blocks, as after a restart of its engine."""
         return self.replica_of(rank), self.mapper_of(rank).reset(rank)
 
+    def start_over(self, rank: int) -> tuple[str, list[Operation]]:
+        """Forget every block of the replica that *rank* belongs to, after a failure."""
+        return self.replica_of(rank), self.mapper_of(rank).start_over()
+
     def replicas(self) -> Iterator[tuple[str, EventMapper]]:
         """Yield every replica and its mapper, in order of replica id."""
         yield from sorted(self._mappers.items())

@@ -20,15 +20,17 @@ Rules of this file
 ------------------
 * No I/O, no clock: the driver hands in messages and the time and carries out the commands, in
   order. Between two calls it wakes the tracker at ``deadline_ns``.
-* Batches are handed on in rising order within one life, never twice.
+* Batches are handed on in rising order within one life, never twice, unless all of them are asked
+  for again.
 * The number of an end marker is never taken for a batch's.
 """
 
-from dataclasses import dataclass
+from typing import Final
 
 from inferencecache.events.engine_life import EngineLife, Verdict
 from inferencecache.events.frames import END_OF_REPLAY, Frame
 from inferencecache.events.reorder import ReorderBuffer
+from inferencecache.events.replay import Replay
 from inferencecache.events.sequence_commands import (
     Apply,
     Command,
@@ -41,22 +43,8 @@ from inferencecache.events.sequence_commands import (
 )
 from inferencecache.settings.producer import SequenceSettings
 
-
-@dataclass(slots=True)
-class _Replay:
-    """The replay in flight.
-
-    Attributes:
-        ticket: Its name.
-        expected: Number expected when it was asked for; None at the start of a life.
-        active_ns: When it was asked for or last brought something.
-        brought: Messages it brought.
-    """
-
-    ticket: int
-    expected: int | None
-    active_ns: int
-    brought: int = 0
+_GAP_MAX: Final = 1 << 20
+"""Numbers that may be missing at once; who goes further on does not count as before."""
 
 
 class SequenceTracker:
@@ -83,7 +71,7 @@ class SequenceTracker:
         self._buffer = ReorderBuffer(
             batches_max=settings.reorder_batches_max, bytes_max=settings.reorder_bytes_max
         )
-        self._replay: _Replay | None = None
+        self._replay: Replay | None = None
         self._tickets = 0
         self._attempts = 0
         self._filling_since_ns: int | None = None
@@ -191,6 +179,17 @@ class SequenceTracker:
         self.counters.replay_timeouts += 1
         return self._conclude(now_ns, is_complete=False)
 
+    def start_over(self, now_ns: int) -> list[Command]:
+        """Ask for everything again, since what was handed on has been forgotten.
+
+        Commands of earlier calls are void. Without a replay the stream goes on where it is.
+        """
+        if not self._has_replay:
+            self.is_incomplete = True
+            return []
+        self._begin()
+        return [self._request(now_ns)]
+
     # ------------------------------------------------------------------ live messages
 
     def _has_passed(self, frame: Frame) -> bool:
@@ -217,13 +216,25 @@ class SequenceTracker:
         commands = self._offer(frame, is_live=True)
         if self._is_behind() and self._replay is None:
             self.counters.gaps += 1
-            self.counters.missing_numbers += self._next_known() - (self.expected or 0)
+            missing = self._next_known() - (self.expected or 0)
+            self.counters.missing_numbers += missing if missing <= _GAP_MAX else 0
             commands.extend(self._fill(now_ns))
         return commands
 
     def _restart(self, frame: Frame | None, now_ns: int) -> list[Command]:
         """Begin a new life of the engine, with *frame* as its first known message."""
         self.counters.restarts += 1
+        self._begin()
+        commands: list[Command] = [Reset(ResetReason.RESTART)]
+        if frame is not None:
+            self._highest_live = frame.number
+            commands.extend(self._accept(frame, now_ns))
+        elif self._has_replay:
+            commands.append(self._request(now_ns))
+        return commands
+
+    def _begin(self) -> None:
+        """Know nothing of the engine's numbers."""
         self._life = EngineLife()
         self._buffer.clear()
         self._replay = None
@@ -233,13 +244,6 @@ class SequenceTracker:
         self.expected = None
         self.is_incomplete = False
         self._is_unproven = False
-        commands: list[Command] = [Reset(ResetReason.RESTART)]
-        if frame is not None:
-            self._highest_live = frame.number
-            commands.extend(self._accept(frame, now_ns))
-        elif self._has_replay:
-            commands.append(self._request(now_ns))
-        return commands
 
     def _compare(self, frame: Frame, now_ns: int) -> list[Command]:
         """Look at a replayed message that was applied before: does the engine still show it?"""
@@ -306,7 +310,7 @@ class SequenceTracker:
         self.counters.replay_requests += 1
         if self._filling_since_ns is None:
             self._filling_since_ns = now_ns
-        self._replay = _Replay(self._tickets, self.expected, now_ns)
+        self._replay = Replay(self._tickets, self.expected, now_ns)
         return RequestReplay(self._tickets, (self.expected or 0) - self._is_unproven)
 
     def _fill(self, now_ns: int) -> list[Command]:
@@ -379,10 +383,14 @@ class SequenceTracker:
         assert self.expected is not None, "a gap has a lower end"  # noqa: S101 - our own invariant
         following = self._next_known()
         missed = following - self.expected
-        self.counters.lost_numbers += missed
-        self.counters.final_gaps += 1
         self.is_incomplete = True
         self.expected = following
+        if missed > _GAP_MAX:
+            self.counters.restarts += 1
+            self._life = EngineLife()
+            return [Reset(ResetReason.RESTART), *self._drain()]
+        self.counters.lost_numbers += missed
+        self.counters.final_gaps += 1
         first: Command = Doubt(missed)
         if self._settings.clear_on_gap:
             first = Reset(ResetReason.GAP)

@@ -66,7 +66,7 @@ class SequenceCounters:
         applied: Batches handed on, in all.
         replayed: Of these, from a replay.
         duplicates: Live messages seen before.
-        restarts: Restarts of the engine.
+        restarts: Restarts of the engine, and jumps too far ahead to be a gap.
         gaps: Times a number was found missing.
         missing_numbers: Numbers found missing, whether or not a replay brought them later.
         lost_numbers: Numbers given up for good.

@@ -1,9 +1,12 @@
 """Restarts, reconnects and duplicates of one publisher."""
 
+import pytest
 from engine_frames import IDLE, applied, frame, requested, synced, tracker
 from engine_payloads import T16, batch, map_store
 
 from inferencecache.events import (
+    Apply,
+    Doubt,
     Frame,
     Reset,
     ResetReason,
@@ -142,3 +145,66 @@ def test_replayed_message_that_is_on_no_record() -> None:
     source.replayed(ticket, frame(5), 0)
     assert source.replayed(ticket, frame(3), 0) == []
     assert source.counters.restarts == 0
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 2])
+@pytest.mark.parametrize("has_replay", [True, False])
+def test_a_jump_too_far_ahead_is_another_life(number: int, *, has_replay: bool) -> None:
+    """No engine misses so many messages: what is known goes, and no counter is ruined."""
+    source = tracker(has_replay=has_replay)
+    commands = source.connected(0)
+    if has_replay:
+        source.replay_ended(requested(commands).ticket, 0)
+    assert applied(source.live(frame(0), 0)) == [0]
+    commands = source.live(frame(number), 0)
+    while has_replay and applied(commands) != [number]:
+        commands = source.replay_ended(requested(commands).ticket, 0)
+
+    assert [type(command) for command in commands] == [Reset, Apply]
+    assert source.expected == number + 1
+    assert source.counters.restarts == 1
+    assert source.counters.lost_numbers == 0
+    assert source.counters.missing_numbers == 0
+    assert source.counters.final_gaps == 0
+
+
+def test_the_largest_gap_is_doubt_and_no_other_life() -> None:
+    """A million and some numbers may be lost at once, and are counted."""
+    source = tracker(has_replay=False)
+    source.connected(0)
+    source.live(frame(0), 0)
+
+    assert source.live(frame(2**20 + 1), 0)[0] == Doubt(2**20)
+    assert source.counters.lost_numbers == 2**20
+    assert source.counters.missing_numbers == 2**20
+    assert source.live(frame(2**21 + 3), 0)[0] == Reset(ResetReason.RESTART)
+    assert source.counters.lost_numbers == 2**20
+
+
+def test_start_over_asks_for_everything_again() -> None:
+    """What was handed on comes once more, in order, and live messages wait for it."""
+    source = synced(0, 1, 2)
+    request = requested(source.start_over(0))
+    assert request.start == 0
+    assert applied(source.live(frame(3), 0)) == []
+    assert [
+        number
+        for past in range(3)
+        for number in applied(source.replayed(request.ticket, frame(past), 0))
+    ] == [0, 1, 2, 3]
+    source.replay_ended(request.ticket, 0)
+
+    assert source.is_synced
+    assert not source.is_incomplete
+    assert source.counters.restarts == 0
+
+
+def test_start_over_without_a_replay_goes_on() -> None:
+    """Nothing can be asked for; the past is known to be missing."""
+    source = tracker(has_replay=False)
+    source.connected(0)
+    source.live(frame(0), 0)
+
+    assert source.start_over(0) == []
+    assert source.is_incomplete
+    assert applied(source.live(frame(1), 0)) == [1]
