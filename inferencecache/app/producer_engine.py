@@ -175,6 +175,7 @@ def _subscribers(
             topic=settings.engine.topic,
             messages_max=settings.engine.receive_messages_max,
             vanished_after_ns=settings.engine.vanished_after_ns,
+            failure_log_interval_ns=settings.engine.failure_log_interval_ns,
             decode=settings.decode,
             clock=around.clock,
             log=around.log,

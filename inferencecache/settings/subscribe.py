@@ -125,6 +125,14 @@ class EngineSettings:
         help="An engine whose host is gone without a word counts as disconnected after about this "
         "long.",
     )
+    failure_log_interval_ns: int = knob(
+        60 * NS_PER_S,
+        flag="failure-log-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Batches of one rank that raise an unexpected error are logged at most this often.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Protocol
 import grpc
 
 from inferencecache.clock import Clock
+from inferencecache.transport.failure_lines import FailureLines
 from inferencecache.transport.status import UNEXPECTED, status_of
 from inferencecache.transport.structured_log import EventLog
 
@@ -54,11 +55,7 @@ class FailureLog:
         self, observer: RpcObserver, log: EventLog, clock: Clock, interval_ns: int
     ) -> None:
         self._observer = observer
-        self._log = log
-        self._clock = clock
-        self._interval_ns = interval_ns
-        self._next_line_ns: dict[str, int] = {}
-        self._unlogged: dict[str, int] = {}
+        self._lines = FailureLines("grpc_handler_failed", "method", log, clock, interval_ns)
 
     def failed(self, method: str, error: Exception) -> None:
         """Record that *method* raised *error*; its message is not logged, it may quote input.
@@ -68,18 +65,7 @@ class FailureLog:
             error: What it raised.
         """
         self._observer.handler_failed(method)
-        now_ns = self._clock.monotonic_ns()
-        if now_ns < self._next_line_ns.get(method, now_ns):
-            self._unlogged[method] = self._unlogged.get(method, 0) + 1
-            return
-        self._next_line_ns[method] = now_ns + self._interval_ns
-        self._log.error(
-            "grpc_handler_failed",
-            method=method,
-            error=type(error).__name__,
-            where=_where(error),
-            unlogged=self._unlogged.pop(method, 0),
-        )
+        self._lines.failed(method, error)
 
 
 class Boundary:
@@ -113,13 +99,3 @@ class Boundary:
             await context.abort(status, f"{method}: {error}")
         self._failures.failed(method, error)
         await context.abort(UNEXPECTED, f"{method}: the server failed; try again")
-
-
-def _where(error: Exception) -> str:
-    """Return file and line at which *error* was raised."""
-    trace = error.__traceback__
-    if trace is None:
-        return "unknown"
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}"

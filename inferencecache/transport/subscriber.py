@@ -41,6 +41,7 @@ from inferencecache.events import (
     replay_frame,
 )
 from inferencecache.settings.producer import DecodeSettings
+from inferencecache.transport.failure_lines import FailureLines
 from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.zmq_socket import LiveSocket, ReadySocket, SocketLimits, open_replay
 
@@ -78,6 +79,7 @@ class SubscriberParts:
         topic: Prefix of the topics wanted.
         messages_max: Messages queued in the live socket.
         vanished_after_ns: When a connection whose far side is gone counts as lost.
+        failure_log_interval_ns: Shortest time between two lines about batches that failed.
         decode: Caps on payloads.
         clock: Time, for replays and silences.
         log: Where things that matter to an operator are told.
@@ -91,6 +93,7 @@ class SubscriberParts:
     topic: str
     messages_max: int
     vanished_after_ns: int
+    failure_log_interval_ns: int
     decode: DecodeSettings
     clock: Clock
     log: EventLog
@@ -158,6 +161,9 @@ class Subscriber:
             message_bytes_max=_SIZE_MARGIN * parts.decode.payload_bytes_max,
             vanished_after_ns=parts.vanished_after_ns,
         )
+        self._failure_lines: Final = FailureLines(
+            "batch_failed", "source", parts.log, parts.clock, parts.failure_log_interval_ns
+        )
         self._wake = asyncio.Event()
         self._replay: ReadySocket | None = None
         self._ticket = 0
@@ -209,8 +215,10 @@ class Subscriber:
         return has_more or self._has_queued
 
     def _note_sync(self) -> None:
-        if self.is_synced != self._was_synced:
-            self._was_synced = self.is_synced
+        """Log a change; who has every message is not behind because some wait to be taken in."""
+        is_synced = self.tracker.is_synced and (self._was_synced or not self._has_queued)
+        if is_synced != self._was_synced:
+            self._was_synced = is_synced
             event = "engine_synced" if self._was_synced else "engine_behind"
             applied = self.tracker.counters.applied
             self.parts.log.info(event, source=self.parts.name, batches=applied)
@@ -332,10 +340,9 @@ class Subscriber:
     def _hand_on(self, batch: EventBatch) -> None:
         try:
             self._sink.apply(self.parts.rank, batch, is_live=self._is_live)
-        except Exception:
-            # The subscriber's boundary: counted, logged, never fatal.
+        except Exception as error:  # noqa: BLE001 - the subscriber's boundary, never fatal
             self.counters.failures += 1
-            self.parts.log.exception("batch_failed", source=self.parts.name)
+            self._failure_lines.failed(self.parts.name, error)
 
     def _request(self, command: RequestReplay) -> None:
         self._drop_replay()

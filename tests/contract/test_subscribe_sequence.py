@@ -54,6 +54,8 @@ async def test_a_gap_is_filled_by_a_replay(*, new_shape: bool) -> None:
         assert found.matched(P3) == 48
         assert found.engine.requests == [0, 1]
         assert found.producer.stats.sources[0].gaps == 1
+        told = [event for event in found.log.events if event in {"engine_behind", "engine_synced"}]
+        assert told == ["engine_synced", "engine_behind", "engine_synced"]
 
 
 async def test_a_burnt_number_is_given_up_and_the_stream_goes_on() -> None:

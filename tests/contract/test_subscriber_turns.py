@@ -44,7 +44,18 @@ class SlowSink:
     doubt = reset
 
 
-def subscriber(engine: EngineSockets, clock: ManualClock, sink: SlowSink) -> Subscriber:
+class FailingSink(SlowSink):
+    """Counts a batch and then fails at it, in words that quote it."""
+
+    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
+        """Raise KeyError with a hash of the batch."""
+        super().apply(rank, batch, is_live=is_live)
+        (event,) = batch.events
+        assert isinstance(event, BlockStored)
+        raise KeyError(event.block_hashes[0])
+
+
+def subscriber(engine: EngineSockets, clock: ManualClock, sink: SlowSink, log: Lines) -> Subscriber:
     """Return a subscriber of *engine* without a replay."""
     parts = SubscriberParts(
         name="engine",
@@ -54,9 +65,10 @@ def subscriber(engine: EngineSockets, clock: ManualClock, sink: SlowSink) -> Sub
         topic="",
         messages_max=1_000,
         vanished_after_ns=NS_PER_S,
+        failure_log_interval_ns=NS_PER_S,
         decode=DecodeSettings(),
         clock=clock,
-        log=Lines(),
+        log=log,
         changed=lambda: None,
     )
     return Subscriber(
@@ -74,7 +86,8 @@ async def test_no_amount_of_work_keeps_the_loop_for_long(
     clock = ManualClock()
     async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
         sink = SlowSink(clock)
-        made = subscriber(engine, clock, sink)
+        log = Lines()
+        made = subscriber(engine, clock, sink, log)
         running = asyncio.create_task(made.run())
         await engine.subscribed.wait()
         for number in range(batches):
@@ -96,5 +109,33 @@ async def test_no_amount_of_work_keeps_the_loop_for_long(
         await asyncio.gather(running, return_exceptions=True)
 
     assert made.counters.failures == 0
+    assert log.events == ["engine_connected", "engine_synced"]
     assert 0 < made.counters.longest_away_ns <= AWAY_MAX_NS
     assert turns >= batches * events * blocks * BLOCK_NS / AWAY_MAX_NS
+
+
+async def test_batches_that_fail_are_one_counted_line_for_each_interval() -> None:
+    """The line says what was raised and where, and nothing of what the batch held."""
+    clock, log = ManualClock(), Lines()
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        sink = FailingSink(clock)
+        made = subscriber(engine, clock, sink, log)
+        running = asyncio.create_task(made.run())
+        await engine.subscribed.wait()
+        for number in range(4):
+            if number == 3:
+                clock.advance_ns(NS_PER_S)
+            await engine.publish(batch(map_store([8_123_456_789], [7] * 16)))
+            while sink.calls == number:
+                sink.changed.clear()
+                await sink.changed.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    assert made.counters.failures == 4
+    lines = log.fields_of("batch_failed")
+    assert [str(line.pop("where")).split(":")[0] for line in lines] == [__name__, __name__]
+    assert lines == [
+        {"source": "engine", "error": "KeyError", "unlogged": 0},
+        {"source": "engine", "error": "KeyError", "unlogged": 2},
+    ]
