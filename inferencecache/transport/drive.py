@@ -18,6 +18,9 @@ from inferencecache.transport.system_clock import SystemClock
 
 ResultT = TypeVar("ResultT")
 
+_REST_NS_MIN: Final = NS_PER_MS
+"""Shortest rest: the loop's timers count milliseconds. Shorter ones are added up."""
+
 _UNRESTED_NS: Final = 20 * NS_PER_MS
 """Work of a lookup after which it rests even if no other waits for its turn."""
 
@@ -88,6 +91,7 @@ async def drive(steps: Generator[None, None, ResultT], clock: Clock | None = Non
         clock: Measures the steps; the machine's by default.
     """
     clock = clock or SystemClock()
+    owed_ns = 0
     while True:
         started_ns = clock.monotonic_ns()
         try:
@@ -95,7 +99,12 @@ async def drive(steps: Generator[None, None, ResultT], clock: Clock | None = Non
         except StopIteration as finished:
             result: ResultT = finished.value
             return result
-        await asyncio.sleep((clock.monotonic_ns() - started_ns) / NS_PER_S)
+        owed_ns += clock.monotonic_ns() - started_ns
+        if owed_ns < _REST_NS_MIN:
+            await asyncio.sleep(0)
+        else:
+            await asyncio.sleep(owed_ns / NS_PER_S)
+            owed_ns = 0
 
 
 async def drive_slices(slices: Iterator[None], clock: Clock | None = None) -> None:

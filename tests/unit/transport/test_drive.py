@@ -61,6 +61,28 @@ async def test_work_rests_for_as_long_as_its_slice_took() -> None:
     assert min(between[1:]) > 3
 
 
+async def test_rests_that_timers_would_stretch_are_added_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Work in thousands of tiny slices rests for as long as it works, and no longer."""
+    clock, slept = ManualClock(), []
+    turn_loop = asyncio.sleep
+
+    def slices() -> Iterator[None]:
+        for _ in range(10):
+            clock.advance_ns(NS_PER_MS // 4)
+            yield
+
+    async def sleep(delay_s: float) -> None:
+        slept.append(delay_s)
+        await turn_loop(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    await drive_slices(slices(), clock)
+
+    assert slept == [0, 0, 0, 0.001] * 2 + [0, 0]
+
+
 async def test_slices_are_done_to_their_end() -> None:
     """Work that returns nothing is driven alike."""
     done: list[int] = []
