@@ -143,7 +143,7 @@ def _traffic_rules(engine: FakeEngineSettings, rules: FakeTrafficSettings) -> Tr
         seed=rules.seed,
         families=rules.families,
         shared_blocks=rules.shared_blocks,
-        block_size_tokens=engine.block_size_tokens,
+        block_size_tokens=max(engine.block_size_tokens, engine.index_block_size_tokens),
         ranks=engine.ranks,
     )
 

@@ -163,10 +163,11 @@ class FakeTrafficSettings:
         8,
         flag="shared-blocks",
         kind=KnobKind.INTEGER,
-        unit="engine blocks",
+        unit="blocks",
         minimum=0,
         maximum=10_000,
-        help="Length of a shared prefix.",
+        help="Length of a shared prefix, in blocks of the engine or of the index, whichever are "
+        "larger.",
     )
     awaits_subscriber: bool = knob(
         False,  # noqa: FBT003 - a default, not a call by position

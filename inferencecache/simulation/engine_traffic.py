@@ -22,8 +22,9 @@ class TrafficRules:
     Attributes:
         seed: Picks prompts; equal seeds give equal traffic.
         families: Different shared prefixes.
-        shared_blocks: Engine blocks in a shared prefix.
-        block_size_tokens: Tokens per engine block.
+        shared_blocks: Blocks in a shared prefix.
+        block_size_tokens: Tokens per block of the prompts. That of the engine or of the index,
+            whichever is larger: of less, there is no key.
         ranks: Ranks that take turns.
     """
 

@@ -149,6 +149,20 @@ async def test_command_prints_what_must_result(tmp_path: Path) -> None:
     assert lines[3] == "EXPECT prefix_hash[0]=ea06fc71a5ee6e88 token_count=16 tier=T1\n"
 
 
+@pytest.mark.parametrize("size", [1, 16, 64])
+async def test_generated_prompts_fill_blocks_of_the_index(size: int) -> None:
+    """However small the engine's blocks, a prompt is its shared eight blocks and one to four."""
+    arguments = ("--block-size", str(size), "--prompts", "1", "--layout", "sglang-0.5.6")
+    process = await run_command(*arguments, "--interval", "0s", "--stay", "false")
+    output, _ = await process.communicate()
+
+    expected = [line for line in output.decode().splitlines() if line.startswith("EXPECT")]
+    per_block = max(size, 16) // 16
+    assert process.returncode == 0
+    assert len(expected) in [per_block * blocks for blocks in (9, 10, 11, 12)]
+    assert f"token_count={max(size, 16) * 8} tier=T1" in output.decode()
+
+
 async def test_command_serves_a_trace(tmp_path: Path) -> None:
     """Requests of a trace become prompts; a block of the trace is many blocks of the engine."""
     trace = tmp_path / "trace.jsonl"

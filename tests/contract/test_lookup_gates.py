@@ -66,6 +66,19 @@ async def test_policy_sets_the_matched_tokens_floor(
     assert (await served.look_up(prefix_hash=b"p")).reason_code == reason
 
 
+@pytest.mark.parametrize(("blocks", "reason"), [(3, "AFFINITY_HINT"), (4, "PREFIX_MATCH")])
+async def test_without_a_policy_a_match_of_64_tokens_is_the_shortest(
+    served: ServedPlane, blocks: int, reason: str
+) -> None:
+    """Of 48 tokens that are held there is no match; the prompt's hash picks the replica."""
+    await served.report(update("A", chain_entry(CHAIN[:blocks])))
+
+    answer = await served.look_up(chain=CHAIN)
+
+    assert answer.reason_code == reason
+    assert [s.replica_id for s in answer.replica_scores] == ["A"]
+
+
 async def test_floor_drops_single_replicas(served: ServedPlane) -> None:
     """Replicas below the floor go, the others stay."""
     await served.report(
