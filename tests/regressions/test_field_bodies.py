@@ -30,7 +30,7 @@ REFUSED = {
     "model_empty": BodyFlaw.MODEL_EMPTY,
     "model_missing": BodyFlaw.MODEL_MISSING,
     "model_not_string": BodyFlaw.MODEL_NOT_TEXT,
-    "model_null": BodyFlaw.MODEL_NOT_TEXT,
+    "model_null": BodyFlaw.MODEL_MISSING,
     "nan_and_inf": BodyFlaw.MALFORMED,
     "nest_20000": BodyFlaw.TOO_DEEP,
     "top_level_array": BodyFlaw.NOT_AN_OBJECT,

@@ -53,7 +53,8 @@ class InferenceRequest:
         api: What it is meant for.
         model: Its model; of several ``model`` keys the last, as parsers read them. Empty only where
             that was allowed.
-        model_names: Every value of a top-level ``model``, in order.
+        model_names: Every value of a top-level ``model``, in order, null as an empty text; none
+            where all of them are null.
         model_spans: Where they stand, quotes included; where there is none, the empty span at
             which one can be put.
         is_stream: Whether the answer is to come in pieces.
@@ -76,5 +77,5 @@ class InferenceRequest:
 
     @property
     def lacks_model(self) -> bool:
-        """Whether there is no ``model`` at all."""
+        """Whether there is no ``model`` at all, or only null."""
         return not self.model_names

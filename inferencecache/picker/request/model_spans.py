@@ -27,21 +27,21 @@ _ANY_KEY: Final = re.compile(
     + _SPACE
 )
 _ESCAPED_LETTER: Final = rb"\u006"
-_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_TEXT_OR_NULL: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|null', re.DOTALL)
 _WORD: Final = b'"model"'
 _SPANS_MAX: Final = 16
 """More ``model`` keys than this are no mistake, and each would be written anew."""
 
 
 def model_spans(data: bytes, keys_max: int | None = None) -> list[Span]:
-    """Return the spans of all top-level ``model`` values, quotes included.
+    """Return the spans of all top-level ``model`` values, texts with their quotes, or null.
 
     Args:
         data: A valid JSON object with at least one of them.
         keys_max: Most ``model`` keys at any depth that may be looked at, None for any number.
 
     Raises:
-        BadBodyError: One is not a string, or there are too many.
+        BadBodyError: One is neither a string nor null, or there are too many.
         LaboriousBodyError: There are more keys than may be looked at.
     """
     has_escapes = b"\\" in data and data.rfind(_ESCAPED_LETTER) >= 0
@@ -62,7 +62,7 @@ def model_spans(data: bytes, keys_max: int | None = None) -> list[Span]:
 
 
 def _value_span(data: bytes, start: int) -> Span:
-    match = _STRING.match(data, start)
+    match = _TEXT_OR_NULL.match(data, start)
     if match is None:
         raise BadBodyError(BodyFlaw.MODEL_NOT_TEXT, start)
     return Span(start, match.end())

@@ -18,6 +18,7 @@ from inferencecache.picker.request.whole_number import whole_number
 from inferencecache.settings.picker import PickerParseSettings
 
 _AFFINITY_BYTES_MAX: Final = 1_024
+_NULL: Final = b"null"
 _EMPTY_OBJECT: Final = re.compile(rb"\s*\{\s*\}")
 
 
@@ -34,7 +35,7 @@ def parse_body(
         data: All of it; a byte order mark in front is allowed.
         settings: What is too deep or too long.
         keys_max: Most ``model`` keys at any depth that may be looked at, None for any number.
-        may_lack_model: Whether a body may name no model, or an empty one.
+        may_lack_model: Whether a body may name no model, null, or an empty one.
 
     Returns:
         What it says; spans count from the first byte of *data*.
@@ -48,13 +49,13 @@ def parse_body(
     _check_text(text, settings)
     envelope = read_envelope(text)
     _check_numbers(text, settings)
-    spans: list[Span] = []
-    if envelope.model is not ABSENT:
-        spans = model_spans(text, keys_max)
+    spans = [] if envelope.model is ABSENT else model_spans(text, keys_max)
+    names: tuple[str, ...] = ()
+    if any(_written(text, span) != _NULL for span in spans):
+        names = tuple(_model_name(text, span, settings) for span in spans)
     elif not may_lack_model or _EMPTY_OBJECT.match(text):
         raise BadBodyError(BodyFlaw.MODEL_MISSING)
-    names = tuple(_model_name(text, span, settings) for span in spans)
-    if spans and not names[-1] and not may_lack_model:
+    if names and not names[-1] and not may_lack_model:
         raise BadBodyError(BodyFlaw.MODEL_EMPTY, spans[-1].start)
     api = _allowed_api(envelope, settings)
     size = prompt_size(envelope, api)
@@ -86,9 +87,14 @@ def _check_numbers(text: bytes, settings: PickerParseSettings) -> None:
         raise BadBodyError(BodyFlaw.NUMBER_TOO_LONG, at_byte)
 
 
+def _written(text: bytes, span: Span) -> bytes:
+    return text[span.start : span.end]
+
+
 def _model_name(text: bytes, span: Span, settings: PickerParseSettings) -> str:
+    """Return a model's name; null is an empty one."""
     try:
-        name = msgspec.json.decode(text[span.start : span.end], type=str)
+        name = msgspec.json.decode(_written(text, span), type=str | None) or ""
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BadBodyError(BodyFlaw.MODEL_NOT_TEXT, span.start) from None
     if len(name.encode()) > settings.model_bytes_max:

@@ -10,16 +10,16 @@ def rewritten(content: Rope, request: InferenceRequest, target_model: str) -> Ro
     """Return *content* with *target_model* as the value of every top-level ``model``.
 
     A body in which all of them name it already is returned as it is, to the byte. One that has no
-    ``model`` gets it as its first member.
+    ``model`` gets it as its first member, one whose ``model`` is null in the place of that.
 
     Args:
         content: The body that *request* was read from.
         request: Where the values stand.
         target_model: What they shall be.
     """
-    if request.lacks_model:
+    if request.lacks_model and not any(end > start for start, end in request.model_spans):
         return content.spliced(request.model_spans, _member(target_model))
-    if all(name == target_model for name in request.model_names):
+    if request.model_names and all(name == target_model for name in request.model_names):
         return content
     return content.spliced(request.model_spans, msgspec.json.encode(target_model))
 

@@ -125,6 +125,9 @@ def test_what_is_too_much_to_take_apart_is_not_known() -> None:
         (b'{"prompt":"x"}', b'{"model":"n","prompt":"x"}'),
         (b'\xef\xbb\xbf { "prompt":"x"}', b'\xef\xbb\xbf {"model":"n", "prompt":"x"}'),
         (b'{"model":"","prompt":"x"}', b'{"model":"n","prompt":"x"}'),
+        (b'{"model": null ,"prompt":"x"}', b'{"model": "n" ,"prompt":"x"}'),
+        (b'{"model":null,"model":null,"prompt":"x"}', b'{"model":"n","model":"n","prompt":"x"}'),
+        (b'{"model":"a","model":null,"prompt":"x"}', b'{"model":"n","model":"n","prompt":"x"}'),
     ],
 )
 def test_a_model_can_be_put_where_there_is_none(body: bytes, changed: bytes) -> None:
@@ -134,6 +137,15 @@ def test_a_model_can_be_put_where_there_is_none(body: bytes, changed: bytes) -> 
     request = parse_body(body, PARSE, may_lack_model=True)
     assert request.model == ""
     assert rewritten(Rope([body]), request, "n").join() == changed
+
+
+def test_null_is_no_model() -> None:
+    """It is missing, as a key that is not there; before another value it counts for nothing."""
+    with pytest.raises(BadBodyError, match="model_missing"):
+        parse_body(b'{"model":null,"prompt":"x"}', PARSE)
+    request = parse_body(b'{"model":null,"model":"m","prompt":"x"}', PARSE)
+    assert (request.model, request.model_names) == ("m", ("", "m"))
+    assert not request.lacks_model
 
 
 def test_an_empty_object_is_no_request() -> None:
