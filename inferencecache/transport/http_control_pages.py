@@ -24,10 +24,15 @@ from inferencecache.transport.http_answer import json_answer, refusal
 from inferencecache.transport.http_control import Endpoint, Page, PageRequest
 from inferencecache.transport.http_control_json import json_text, present
 from inferencecache.transport.metrics_control import AuthScope, ControlMetrics
-from inferencecache.transport.picker_pages import LIFT_BODY_BYTES_MAX, PickerPages
+from inferencecache.transport.picker_pages import (
+    DECISION_PARAMETERS,
+    LIFT_BODY_BYTES_MAX,
+    PickerPages,
+)
 from inferencecache.transport.policy_changes import PolicyChanges
 from inferencecache.transport.probe_runner import ProbeRunner
 
+_NAME_SHOWN_MAX: Final = 60
 _TOO_LARGE: Final = "http: request body too large\n"
 
 
@@ -101,11 +106,13 @@ class ControlPages:
             "/snapshot": endpoint(AuthScope.SNAPSHOT, self._snapshot),
             "/policy": endpoint(AuthScope.POLICY, self._policy, ("POST", "PUT"), push_limit),
             "/probe": endpoint(AuthScope.PROBE, self._probe, ("POST",), probe_limit),
-            "/debug/state": endpoint(AuthScope.DEBUG, self._debug_state),
-            "/debug/policy": endpoint(AuthScope.DEBUG, self._debug_policy),
-            "/debug/resources": endpoint(AuthScope.DEBUG, self._debug_resources),
-            "/debug/picker/resources": endpoint(AuthScope.DEBUG, self._debug_manifests),
-            "/debug/decisions": endpoint(AuthScope.DEBUG, self._parts.picker.decisions),
+            "/debug/state": endpoint(AuthScope.DEBUG, _asked(self._debug_state)),
+            "/debug/policy": endpoint(AuthScope.DEBUG, _asked(self._debug_policy)),
+            "/debug/resources": endpoint(AuthScope.DEBUG, _asked(self._debug_resources)),
+            "/debug/picker/resources": endpoint(AuthScope.DEBUG, _asked(self._debug_manifests)),
+            "/debug/decisions": endpoint(
+                AuthScope.DEBUG, _asked(self._parts.picker.decisions, DECISION_PARAMETERS)
+            ),
             "/picker/unsuppress": endpoint(
                 AuthScope.PICKER, self._parts.picker.unsuppress, ("POST",), lift_limit
             ),
@@ -159,6 +166,20 @@ class ControlPages:
     async def _debug_manifests(self, _request: PageRequest) -> web.Response:
         manifests = await drive(self._parts.manifests())
         return await _shown(lambda: manifests)
+
+
+def _asked(page: Page, parameters: tuple[str, ...] = ()) -> Page:
+    """Return *page* for requests that ask for nothing but *parameters*."""
+    allowed = f"one of the parameters {', '.join(parameters)}" if parameters else "no parameters"
+
+    async def checked(request: PageRequest) -> web.Response:
+        unknown = next((name for name in request.query if name not in parameters), None)
+        if unknown is not None:
+            name = ascii(unknown[:_NAME_SHOWN_MAX])
+            return refusal(400, f"{name} is not allowed; expected {allowed}\n")
+        return await page(request)
+
+    return checked
 
 
 async def _shown(make: Callable[[], object]) -> web.Response:

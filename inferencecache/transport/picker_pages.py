@@ -1,5 +1,6 @@
 """What operators see of the picker on the control listener, and the one thing they can do there."""
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,11 @@ from inferencecache.transport.http_control_json import json_text, plain
 
 LIFT_BODY_BYTES_MAX: Final = 4_096
 
+DECISION_PARAMETERS: Final = ("request_id", "skip")
+"""What the page of decisions can be asked for."""
+
 _SHOWN_MAX: Final = 100
+_IS_COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
 class _Lift(msgspec.Struct, forbid_unknown_fields=True):
@@ -35,8 +40,12 @@ class PickerPages:
         self._suppression = suppression
 
     async def decisions(self, request: PageRequest) -> web.Response:
-        """Show the newest Picks, of one request if the query names it."""
-        found = self._records.find(request.query.get("request_id", ""), _SHOWN_MAX)
+        """Show a hundred Picks, newest first: of one request, or behind the first *skip*."""
+        skip = request.query.get("skip", "0")
+        if not _IS_COUNT.fullmatch(skip):
+            return refusal(400, "skip is not allowed; expected a number from 0 to 999999999\n")
+        most = int(skip) + _SHOWN_MAX
+        found = self._records.find(request.query.get("request_id", ""), most)[int(skip) :]
         return json_answer(json_text({"decisions": [_shown(record) for record in found]}))
 
     async def unsuppress(self, request: PageRequest) -> web.Response:

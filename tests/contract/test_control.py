@@ -104,6 +104,24 @@ async def test_other_methods_are_told_which_are_allowed(
 
 
 @pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/debug/decisions?request=x", "'request' is not allowed; expected one of the parameters "),
+        ("/debug/decisions?skip=-1", "skip is not allowed; expected a number from 0 to 999999999"),
+        ("/debug/picker/resources?kind=x", "'kind' is not allowed; expected no parameters"),
+        ("/debug/state?x", "'x' is not allowed; expected no parameters"),
+        ("/debug/policy?%0a=1", r"'\n' is not allowed; expected no parameters"),
+        ("/debug/resources?a=1", "'a' is not allowed; expected no parameters"),
+    ],
+)
+async def test_unknown_parameters_are_refused(control: Controlled, path: str, message: str) -> None:
+    """Nobody takes everything for what they asked for."""
+    reply = await control.get(path)
+    assert reply.status == 400
+    assert reply.text.startswith(message)
+
+
+@pytest.mark.parametrize(
     "path", ["/", "/healthz", "/metrics", "/snapshot/", "/Policy", "/debug", "/debug/x"]
 )
 async def test_nothing_else_is_there(control: Controlled, path: str) -> None:

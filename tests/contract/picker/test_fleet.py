@@ -261,6 +261,9 @@ async def test_only_the_last_decisions_are_kept(tmp_path: Path) -> None:
             await served.pick(client_request_id=str(number))
         assert len(records) == 1_000
         assert len((await served.page("/debug/decisions"))["decisions"]) == 100
+        rows = (await served.page("/debug/decisions?skip=900"))["decisions"]
+        assert [row["requestId"] for row in rows] == [str(number) for number in range(109, 9, -1)]
+        assert (await served.page("/debug/decisions?skip=1000"))["decisions"] == []
 
 
 async def test_an_operator_lifts_a_suppression(tmp_path: Path) -> None:
