@@ -177,7 +177,7 @@ def _add_together(batch: _Batch, entries: list[bytes]) -> bool:
     """Add entries of one length in order, if each is a hash with a tail that can be looked up."""
     size, head = len(entries[0]), entries[0][:_HEAD_BYTES]
     if not _has_hash(head, size):
-        return False
+        return _add_hashless(batch, entries)
     width = head[1]
     tail_bytes = size - _HEAD_BYTES - width
     joined = b"".join(entries)
@@ -192,6 +192,19 @@ def _add_together(batch: _Batch, entries: list[bytes]) -> bool:
         counts = [count for _, count in alike]
         batch.add(hashes[at : at + len(counts)], counts, kind)
         at += len(counts)
+    return True
+
+
+def _add_hashless(batch: _Batch, entries: list[bytes]) -> bool:
+    """Add entries of one length in order, if all are equal and a tail without a hash before it."""
+    tail, count = entries[0], len(entries)
+    if len(tail) > _TAIL_BYTES_MAX or entries.count(tail) != count:
+        return False
+    meaning = _meaning(tail)
+    if meaning is None:
+        return False
+    kind, tokens = meaning
+    batch.add([b""] * count, [tokens] * count, kind)
     return True
 
 

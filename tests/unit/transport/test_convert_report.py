@@ -246,3 +246,15 @@ def test_any_timestamp_has_nanoseconds(stamp_us: int) -> None:
     update = read_whole(pb.CacheStateUpdate(timestamp_us=stamp_us))
 
     assert update.timestamp_ns == stamp_us * 1_000
+
+
+@pytest.mark.parametrize("entry", [pb.PrefixEntry(), pb.PrefixEntry(token_count=7, tier=1)])
+def test_many_entries_without_a_hash_are_read_in_one_step(entry: pb.PrefixEntry) -> None:
+    """They are as many as were sent, each for the index to refuse."""
+    data = pb.CacheStateUpdate(prefixes=[entry] * 5_000).SerializeToString()
+    message = read_update(data)
+    assert message is not None
+    steps = update_steps(message, 10_000)
+    with pytest.raises(StopIteration) as ended:
+        next(steps)
+    assert ended.value.value.entries == 5_000
