@@ -179,12 +179,13 @@ class SequenceTracker:
         self.counters.replay_timeouts += 1
         return self._conclude(now_ns, is_complete=False)
 
-    def start_over(self, now_ns: int) -> list[Command]:
+    def start_over(self, now_ns: int, *, may_ask: bool) -> list[Command]:
         """Ask for everything again, since what was handed on has been forgotten.
 
-        Commands of earlier calls are void. Without a replay the stream goes on where it is.
+        Commands of earlier calls are void, unless none comes back: without a replay, or unless it
+        *may_ask* for one, the stream goes on where it is.
         """
-        if not self._has_replay:
+        if not self._has_replay or not may_ask:
             self.is_incomplete = True
             return []
         self._begin()

@@ -13,8 +13,8 @@ Rules of this file
   never left alone for long, however much there is to read. One command may bring thousands of
   batches and one batch tens of thousands of blocks, so both wait in queues, and nothing is read
   while something waits.
-* Nothing from outside ends the loop. What cannot be read is counted; an unexpected exception costs
-  one message and is logged.
+* Nothing from outside ends the loop. What cannot be read is counted. An unexpected exception is
+  logged, and since it may have left things half done, everything is forgotten and asked for again.
 """
 
 import asyncio
@@ -49,6 +49,7 @@ _SLICE_NS: Final = 5 * NS_PER_MS
 _SLICE_BLOCKS: Final = 1_024
 _IDLE_WAIT_NS: Final = NS_PER_S
 _SIZE_MARGIN: Final = 4
+_START_OVER_INTERVAL_NS: Final = 60 * NS_PER_S
 
 
 class BatchSink(Protocol):
@@ -60,6 +61,10 @@ class BatchSink(Protocol):
 
     def reset(self, rank: int) -> None:
         """Forget everything of a rank; its engine has started anew."""
+        ...
+
+    def start_over(self, rank: int) -> None:
+        """Forget everything of the replica a rank belongs to; it may be in any state."""
         ...
 
     def doubt(self, rank: int) -> None:
@@ -172,6 +177,7 @@ class Subscriber:
         self._is_live = False
         self._was_synced = False
         self._was_connected = False
+        self._next_start_over_ns = parts.clock.monotonic_ns()
 
     @property
     def is_synced(self) -> bool:
@@ -343,6 +349,26 @@ class Subscriber:
         except Exception as error:  # noqa: BLE001 - the subscriber's boundary, never fatal
             self.counters.failures += 1
             self._failure_lines.failed(self.parts.name, error)
+            self._start_over(self.parts.rank if batch.rank is None else batch.rank)
+
+    def _start_over(self, rank: int) -> None:
+        """Withdraw what a failure may have left half done, and ask for it again, not too often.
+
+        A batch that fails each time thus costs what came before it, and no endless replays.
+        """
+        try:
+            self._sink.start_over(rank)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.counters.failures += 1
+            self._failure_lines.failed(self.parts.name, error)
+        now_ns = self.parts.clock.monotonic_ns()
+        may_ask = now_ns >= self._next_start_over_ns
+        commands = self.tracker.start_over(now_ns, may_ask=may_ask)
+        if commands:
+            self._next_start_over_ns = now_ns + _START_OVER_INTERVAL_NS
+            self._commands.clear()
+            self._slices.clear()
+            self._queue(commands)
 
     def _request(self, command: RequestReplay) -> None:
         self._drop_replay()

@@ -41,7 +41,7 @@ class SlowSink:
         """Never called here."""
         raise AssertionError(rank)
 
-    doubt = reset
+    doubt = start_over = reset
 
 
 class FailingSink(SlowSink):
@@ -53,6 +53,10 @@ class FailingSink(SlowSink):
         (event,) = batch.events
         assert isinstance(event, BlockStored)
         raise KeyError(event.block_hashes[0])
+
+    def start_over(self, rank: int) -> None:
+        """Have nothing to withdraw."""
+        assert rank == 0
 
 
 def subscriber(engine: EngineSockets, clock: ManualClock, sink: SlowSink, log: Lines) -> Subscriber:

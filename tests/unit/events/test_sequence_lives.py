@@ -184,7 +184,7 @@ def test_the_largest_gap_is_doubt_and_no_other_life() -> None:
 def test_start_over_asks_for_everything_again() -> None:
     """What was handed on comes once more, in order, and live messages wait for it."""
     source = synced(0, 1, 2)
-    request = requested(source.start_over(0))
+    request = requested(source.start_over(0, may_ask=True))
     assert request.start == 0
     assert applied(source.live(frame(3), 0)) == []
     assert [
@@ -205,6 +205,15 @@ def test_start_over_without_a_replay_goes_on() -> None:
     source.connected(0)
     source.live(frame(0), 0)
 
-    assert source.start_over(0) == []
+    assert source.start_over(0, may_ask=True) == []
     assert source.is_incomplete
     assert applied(source.live(frame(1), 0)) == [1]
+
+
+def test_start_over_that_may_not_ask_goes_on() -> None:
+    """The stream goes on where it is, and is known to be incomplete."""
+    source = synced(0, 1)
+
+    assert source.start_over(0, may_ask=False) == []
+    assert source.is_incomplete
+    assert applied(source.live(frame(2), 0)) == [2]
