@@ -147,7 +147,8 @@ def judge_index(looked: Looked | None, settings: DoctorSettings) -> Finding:
         "EX006",
         server,
         f"the server knows {names}, but not what this engine holds: its subscriber is behind or "
-        f"has another --block-size than {settings.block_size_tokens}, or the blocks have expired",
+        f"has another --block-size than {settings.block_size_tokens}, the blocks have expired, or "
+        "the prompt is shorter than --minimum-matched-tokens of the server",
     )
 
 

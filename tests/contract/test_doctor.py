@@ -351,6 +351,19 @@ async def test_server_is_asked_like_a_gateway_does(
         assert code in await examine(engine, **asked, **wait)
 
 
+@pytest.mark.parametrize(("count", "code"), [(48, "EX006"), (64, "EX001")])
+async def test_prompts_shorter_than_a_hint_are_told_so(count: int, code: str) -> None:
+    """Of 48 tokens the server gives no match unless told; the finding names the setting."""
+    async with fake_engine() as engine, producing(engine) as rig:
+        await play(engine, f"[{{do: serve, count: {count}}}]")
+        await rig.settled()
+        asked = {"server": rig.server.grpc_target, "tenant_id": TENANT, "model_id": MODEL}
+        wait = {} if code == "EX001" else {"timeout_ns": QUICK}
+        found = await examine(engine, **asked, **wait)
+
+    assert ("--minimum-matched-tokens" in found[code]) == (code == "EX006")
+
+
 async def test_server_without_a_prompt_to_ask_about() -> None:
     """What the engine has dropped is not looked for."""
     async with fake_engine() as engine:
