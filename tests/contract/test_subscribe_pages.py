@@ -15,6 +15,7 @@ import pytest
 from engine_payloads import T16, T16_KEY, batch, map_store
 from engine_sockets import engine_sockets
 from followed import LIMIT_S, MODEL, REPLICA, TENANT, Lines, matched, producer_settings, source
+from msgpack_bytes import integer, text
 
 from inferencecache.app.producer import running_producer
 from inferencecache.app.server import running_server
@@ -101,17 +102,22 @@ async def test_the_metrics_page_shows_numbers_and_no_tokens() -> None:
             await engine.subscribed.wait()
             # So large that none of them is some other number's part by chance.
             prompt = [4_123_456_789 + 1_001 * number for number in range(16)]
-            await engine.publish(batch(map_store([1], prompt)))
+            adapters = {"lora_id": integer(7)}, {"lora_name": text("sql")}
+            unmapped = [map_store([2], prompt, **adapter) for adapter in adapters]
+            await engine.publish(batch(map_store([1], prompt), *unmapped))
             async with asyncio.timeout(LIMIT_S):
                 await producer.until(lambda: producer.stats.servers[0].delivered_keys == 1)
-            _, text = await page(f"{producer.page_url}/metrics")
+            _, shown = await page(f"{producer.page_url}/metrics")
 
-        names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+        names = {line.split()[2] for line in shown.splitlines() if line.startswith("# TYPE")}
         own = {name for name in names if name.startswith("inferencecache_")}
-        assert f'inferencecache_producer_batches_total{{source="{REPLICA}"}} 1.0' in text
-        assert f'inferencecache_producer_keys{{replica="{REPLICA}",tier="T1"}} 1.0' in text
+        assert f'inferencecache_producer_batches_total{{source="{REPLICA}"}} 1.0' in shown
+        assert f'inferencecache_producer_keys{{replica="{REPLICA}",tier="T1"}} 1.0' in shown
+        for adapter in ("7", "sql"):
+            labels = f'adapter="{adapter}",replica="{REPLICA}"'
+            assert f"inferencecache_producer_unmapped_adapters_total{{{labels}}} 1.0" in shown
         assert own <= {spec.name for spec in PRODUCER_CATALOG}
-        assert not [token for token in prompt if str(token) in text]
+        assert not [token for token in prompt if str(token) in shown]
 
 
 async def test_the_command_follows_engines_from_a_list(tmp_path: Path) -> None:
