@@ -9,20 +9,15 @@ from contextlib import asynccontextmanager
 import pytest
 import zmq
 import zmq.asyncio
+from examined_engine import QUICK, by_code, diagnosis_of, examine, play
 from fake_engines import fake_engine
-from followed import MODEL, TENANT
-from served_engines import producing
 
-from inferencecache.app.doctor import diagnose
 from inferencecache.app.doctor_findings import CODES, Diagnosis
 from inferencecache.app.fake_engine import FakeEngine
-from inferencecache.clock import NS_PER_MS, NS_PER_S
+from inferencecache.clock import NS_PER_S
 from inferencecache.errors import ConfigError
-from inferencecache.settings.doctor import DoctorSettings
-from inferencecache.settings.producer import DecodeSettings
-from inferencecache.simulation import LAYOUTS, parse_script
+from inferencecache.simulation import LAYOUTS
 
-QUICK = 400 * NS_PER_MS
 FORMS = {
     "vllm-0.9.0": "arrays of 6: vLLM 0.9.0",
     "vllm-0.9.1": "arrays of 6: vLLM 0.9.0 to 0.10.1",
@@ -43,35 +38,6 @@ FORMS = {
     "sglang-0.5.22": "SGLang 0.5.22 or later",
 }
 SERVED = "[{do: serve, count: 64}, {do: serve, start: 500, count: 64}]"
-
-
-async def examine(engine: FakeEngine | None = None, **settings: object) -> dict[str, str]:
-    """Return the codes found with their messages."""
-    return by_code(await diagnosis_of(engine, **settings))
-
-
-async def diagnosis_of(engine: FakeEngine | None = None, **settings: object) -> Diagnosis:
-    """Examine *engine* at all its endpoints, unless told otherwise."""
-    chosen: dict[str, object] = {"listen_ns": QUICK, "timeout_ns": 5 * NS_PER_S}
-    if engine is not None:
-        chosen |= {
-            "engine_endpoint": engine.endpoints[0],
-            "replay_endpoint": (engine.replay_endpoints or [""])[0],
-            "metrics_url": engine.metrics_url,
-        }
-    chosen |= settings
-    return await diagnose(DoctorSettings(**chosen), DecodeSettings())  # type: ignore[arg-type]
-
-
-def by_code(diagnosis: Diagnosis) -> dict[str, str]:
-    """Return message by code."""
-    return {finding.code: finding.message for finding in diagnosis.findings}
-
-
-async def play(engine: FakeEngine, script: str, ranks: int = 1) -> None:
-    """Play a script."""
-    for step in parse_script(script, "script", ranks):
-        await engine.play(step)
 
 
 async def examine_while(engine: FakeEngine, script: str, **settings: object) -> Diagnosis:
@@ -326,50 +292,6 @@ async def test_metrics_pages() -> None:
         assert "EM003" in await examine(engine, metrics_url=base + "/healthz")
         assert "EM002" in await examine(engine, metrics_url="http://127.0.0.1:1/metrics")
         assert "EM005" in await examine(engine, metrics_url="")
-
-
-@pytest.mark.parametrize(
-    ("index_size", "names", "code"),
-    [
-        (16, {}, "EX001"),
-        (32, {}, "EX002"),
-        (16, {"model_id": "other"}, "EX003"),
-        (16, {"server": "127.0.0.1:1"}, "EX004"),
-        (32, {"block_size_tokens": 48}, "EX006"),
-    ],
-)
-async def test_server_is_asked_like_a_gateway_does(
-    index_size: int, names: dict[str, object], code: str
-) -> None:
-    """Names, block sizes and what the server holds are all seen from outside."""
-    async with fake_engine() as engine, producing(engine, server_block_size=index_size) as rig:
-        await play(engine, "[{do: serve, count: 96}]")
-        await rig.settled()
-        asked = {"server": rig.server.grpc_target, "tenant_id": TENANT, "model_id": MODEL, **names}
-        wait = {} if code == "EX001" else {"timeout_ns": QUICK}
-
-        assert code in await examine(engine, **asked, **wait)
-
-
-@pytest.mark.parametrize(("count", "code"), [(48, "EX006"), (64, "EX001")])
-async def test_prompts_shorter_than_a_hint_are_told_so(count: int, code: str) -> None:
-    """Of 48 tokens the server gives no match unless told; the finding names the setting."""
-    async with fake_engine() as engine, producing(engine) as rig:
-        await play(engine, f"[{{do: serve, count: {count}}}]")
-        await rig.settled()
-        asked = {"server": rig.server.grpc_target, "tenant_id": TENANT, "model_id": MODEL}
-        wait = {} if code == "EX001" else {"timeout_ns": QUICK}
-        found = await examine(engine, **asked, **wait)
-
-    assert ("--minimum-matched-tokens" in found[code]) == (code == "EX006")
-
-
-async def test_server_without_a_prompt_to_ask_about() -> None:
-    """What the engine has dropped is not looked for."""
-    async with fake_engine() as engine:
-        await play(engine, "[{do: serve, count: 96}, {do: evict, blocks: 6}]")
-
-        assert "EX005" in await examine(engine, server="127.0.0.1:1")
 
 
 async def test_an_engine_must_be_named() -> None:
