@@ -188,9 +188,9 @@ class Resources:
     async def _reload(self, found: tuple[SourceFile, ...]) -> None:
         """Put *found* into force; every step of it that many objects make long is a turn."""
         started_ns = self._parts.clock.monotonic_ns()
-        load = await drive(self._loader.load_slices(found, self._load))
+        load = await drive(self._loader.load_slices(found, self._load), rests=False)
         for consumer in self._parts.consumers:
-            await drive(consumer.apply_slices(load))
+            await drive(consumer.apply_slices(load), rests=False)
         before, self._load, self._found = self._load, load, found
         self._revision += 1
         self._loaded_ns = self._parts.clock.now_ns()

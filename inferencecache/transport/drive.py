@@ -3,7 +3,7 @@
 A call needs several turns of the loop: one to be accepted, and the library accepts one at a time,
 then others until it is answered. Were each turn to wait for a slice, lookups would queue up for as
 long as a big report takes. So long work rests after each slice for as long as the slice took, and
-meanwhile the loop is free for whatever comes.
+meanwhile the loop is free for whatever comes. Rare work, like loading files, need not rest.
 """
 
 import asyncio
@@ -83,12 +83,16 @@ async def _rest_in_turn(turn: LookupTurn, spent_ns: int, worked_ns: int) -> Entr
     return entry
 
 
-async def drive(steps: Generator[None, None, ResultT], clock: Clock | None = None) -> ResultT:
+async def drive(
+    steps: Generator[None, None, ResultT], clock: Clock | None = None, *, rests: bool = True
+) -> ResultT:
     """Return the result of *steps*; may be abandoned between two of them.
 
     Args:
-        steps: The work; half of the time until its end is left to others.
+        steps: The work.
         clock: Measures the steps; the machine's by default.
+        rests: Whether half of the time until its end is left to others; else they get a turn after
+            each step, which is enough for work that is rare.
     """
     clock = clock or SystemClock()
     owed_ns = 0
@@ -100,7 +104,7 @@ async def drive(steps: Generator[None, None, ResultT], clock: Clock | None = Non
             result: ResultT = finished.value
             return result
         owed_ns += clock.monotonic_ns() - started_ns
-        if owed_ns < _REST_NS_MIN:
+        if not rests or owed_ns < _REST_NS_MIN:
             await asyncio.sleep(0)
         else:
             await asyncio.sleep(owed_ns / NS_PER_S)

@@ -61,6 +61,27 @@ async def test_work_rests_for_as_long_as_its_slice_took() -> None:
     assert min(between[1:]) > 3
 
 
+async def test_rare_work_gives_way_without_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long its steps are, others get one turn after each, and it is done sooner."""
+    clock, slept = ManualClock(), []
+    turn_loop = asyncio.sleep
+
+    def steps() -> Generator[None, None, str]:
+        for _ in range(3):
+            clock.advance_ns(20 * NS_PER_MS)
+            yield
+        return "done"
+
+    async def sleep(delay_s: float) -> None:
+        slept.append(delay_s)
+        await turn_loop(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+
+    assert await drive(steps(), clock, rests=False) == "done"
+    assert slept == [0, 0, 0]
+
+
 async def test_rests_that_timers_would_stretch_are_added_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
