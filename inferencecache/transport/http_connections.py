@@ -15,15 +15,16 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from inferencecache.clock import NS_PER_S
+from inferencecache.settings.address import BindAddress
 from inferencecache.transport.auth_peers import peer_of
 from inferencecache.transport.http_places import Places
+from inferencecache.transport.listen import open_listening_socket
 
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -38,36 +39,52 @@ _LAST_CHANCE_S: Final = 0.1
 """After the limit, time for a request that arrived while the event loop was held."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
-    """What a connection may hold.
+class ListenerSettings(Protocol):
+    """Where an HTTP listener listens, and what a connection may hold."""
 
-    Attributes:
-        header_timeout_ns: Time for a request's head, from the connection's start or the head's
-            first byte; for TLS also the time for the handshake.
-        idle_timeout_ns: Time between two requests.
-        answer_timeout_ns: Time for a peer to take an answer that waits for it.
-        connections_max: Open connections, those in a TLS handshake too; peers share them.
-    """
+    @property
+    def bind_address(self) -> str:
+        """Address to listen on."""
+        ...
 
-    header_timeout_ns: int
-    idle_timeout_ns: int
-    answer_timeout_ns: int
-    connections_max: int
+    @property
+    def header_timeout_ns(self) -> int:
+        """Time for a request's head, from the connection's start or the head's first byte.
+
+        For TLS also the time for the handshake.
+        """
+        ...
+
+    @property
+    def idle_timeout_ns(self) -> int:
+        """Time between two requests."""
+        ...
+
+    @property
+    def answer_timeout_ns(self) -> int:
+        """Time for a peer to take an answer that waits for it."""
+        ...
+
+    @property
+    def connections_max(self) -> int:
+        """Open connections, those in a TLS handshake too; peers share them."""
+        ...
 
 
 class HttpServer:
     """Serves requests on one listening socket, within limits.
 
     Args:
+        name: Of the listener, for errors.
         answer: Makes the answer to a request.
-        limits: What connections may hold.
+        settings: Where, and what connections may hold.
     """
 
-    def __init__(self, answer: Answer, limits: ConnectionLimits) -> None:
+    def __init__(self, name: str, answer: Answer, settings: ListenerSettings) -> None:
+        self._name = name
         self._answer_page = answer
-        self._limits = limits
-        self._places = Places(limits.connections_max)
+        self._settings = settings
+        self._places = Places(settings.connections_max)
         self._server: web.Server | None = None
         self._accepting: asyncio.Task[None] | None = None
 
@@ -76,19 +93,32 @@ class HttpServer:
         """Open connections, those in a TLS handshake too."""
         return len(self._places)
 
-    async def start(self, opened: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Serve what connects to *opened*, over TLS if there is a context for it."""
+    async def start(self, tls: ssl.SSLContext | None = None) -> BindAddress:
+        """Listen.
+
+        Args:
+            tls: The context to serve with; None serves plain HTTP.
+
+        Returns:
+            The address in use, with its real port.
+
+        Raises:
+            ListenError: The address cannot be had.
+        """
+        address = BindAddress.parse(self._settings.bind_address)
+        opened = open_listening_socket(self._name, address)
         self._server = web.Server(
             self._answer,
             access_log=None,
             logger=_LOG,
-            keepalive_timeout=self._limits.idle_timeout_ns / NS_PER_S,
+            keepalive_timeout=self._settings.idle_timeout_ns / NS_PER_S,
             lingering_time=_UNREAD_BODY_S,
             auto_decompress=False,  # no page takes a compressed body, and most take none
         )
         self._accepting = asyncio.create_task(
             self._accept(opened, tls, self._server), name="http-accept"
         )
+        return BindAddress(host=address.host, port=opened.getsockname()[1])
 
     async def stop(self) -> None:
         """Stop listening and close every connection."""
@@ -122,7 +152,7 @@ class HttpServer:
                 except OSError:
                     await asyncio.sleep(_ACCEPT_PAUSE_S)
                     continue
-                watch = _Watch(server(), peer_of(str(address[0])), self._places, self._limits)
+                watch = _Watch(server(), peer_of(str(address[0])), self._places, self._settings)
                 if self._places.take(watch):
                     watch.open(accepted, tls)
                 else:
@@ -151,7 +181,7 @@ class _Watch(asyncio.Protocol):
     """
 
     def __init__(
-        self, inner: asyncio.Protocol, peer: str, places: Places, limits: ConnectionLimits
+        self, inner: asyncio.Protocol, peer: str, places: Places, limits: ListenerSettings
     ) -> None:
         self.peer = peer
         self._inner = inner

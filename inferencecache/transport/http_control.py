@@ -20,8 +20,7 @@ from inferencecache.settings.control import ControlSettings
 from inferencecache.transport.auth import REFUSALS, Attempt, Authenticator, AuthResult
 from inferencecache.transport.auth_peers import peer_of
 from inferencecache.transport.http_answer import refusal
-from inferencecache.transport.http_connections import ConnectionLimits, HttpServer
-from inferencecache.transport.listen import open_listening_socket
+from inferencecache.transport.http_connections import HttpServer
 from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.tls_names import http_peer_names
 
@@ -98,27 +97,15 @@ class ControlListener:
         self._log = log
         self._tls = tls
         self._running = 0
-        limits = ConnectionLimits(
-            header_timeout_ns=settings.header_timeout_ns,
-            idle_timeout_ns=settings.idle_timeout_ns,
-            answer_timeout_ns=settings.answer_timeout_ns,
-            connections_max=settings.connections_max,
-        )
-        self._server = HttpServer(self._answer, limits)
+        self._server = HttpServer("snapshot", self._answer, settings)
 
     async def start(self) -> BindAddress:
-        """Listen.
-
-        Returns:
-            The address in use, with its real port.
+        """Listen and return the address in use, with its real port.
 
         Raises:
             ListenError: The address cannot be had.
         """
-        address = BindAddress.parse(self._settings.bind_address)
-        opened = open_listening_socket("snapshot", address)
-        await self._server.start(opened, self._tls)
-        return BindAddress(host=address.host, port=opened.getsockname()[1])
+        return await self._server.start(self._tls)
 
     async def stop(self) -> None:
         """Stop listening and close every connection."""

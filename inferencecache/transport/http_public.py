@@ -7,7 +7,8 @@ from typing import Final
 from aiohttp import web
 
 from inferencecache.transport.http_answer import refusal
-from inferencecache.transport.http_pages import PageListener, PageSettings, alive, metrics_page
+from inferencecache.transport.http_connections import ListenerSettings
+from inferencecache.transport.http_pages import PageListener, alive, metrics_page
 from inferencecache.transport.structured_log import EventLog
 
 CACHE_STATE_HEADER: Final = "X-Inference-Cache-State"
@@ -35,7 +36,7 @@ class PublicView:
         return web.Response(text="ok\n", headers=state)
 
 
-def public_listener(settings: PageSettings, view: PublicView, log: EventLog) -> PageListener:
+def public_listener(settings: ListenerSettings, view: PublicView, log: EventLog) -> PageListener:
     """Return a listener that serves the public pages over plain HTTP.
 
     Args:

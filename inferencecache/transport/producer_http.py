@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from inferencecache.transport.http_answer import refusal
-from inferencecache.transport.http_pages import PageListener, PageSettings, alive, metrics_page
+from inferencecache.transport.http_connections import ListenerSettings
+from inferencecache.transport.http_pages import PageListener, alive, metrics_page
 from inferencecache.transport.structured_log import EventLog
 
 
@@ -32,7 +33,9 @@ class ProducerView:
         return web.Response(text=f"ok\n{text}")
 
 
-def producer_listener(settings: PageSettings, view: ProducerView, log: EventLog) -> PageListener:
+def producer_listener(
+    settings: ListenerSettings, view: ProducerView, log: EventLog
+) -> PageListener:
     """Return a listener that serves the pages over plain HTTP, within the limits of *settings*.
 
     Args:

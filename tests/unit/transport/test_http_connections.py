@@ -14,9 +14,8 @@ from both_loops import on_both_loops
 from certificates import Authority
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
-from inferencecache.settings.address import BindAddress
-from inferencecache.transport.http_connections import Answer, ConnectionLimits, HttpServer
-from inferencecache.transport.listen import open_listening_socket
+from inferencecache.settings.http import HttpSettings
+from inferencecache.transport.http_connections import Answer, HttpServer
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 PATIENT_NS = 60 * NS_PER_S
@@ -58,18 +57,18 @@ async def serving(
     page: Answer = echo,
 ) -> AsyncIterator[Served]:
     """Run a server that answers with the body it got, or as *page* does."""
-    limits = ConnectionLimits(
+    settings = HttpSettings(
+        bind_address="127.0.0.1:0",
         header_timeout_ns=header_timeout_ns,
         idle_timeout_ns=idle_timeout_ns,
         answer_timeout_ns=answer_timeout_ns,
         connections_max=connections_max,
     )
-    server = HttpServer(page, limits)
-    opened = open_listening_socket("test", BindAddress(host="127.0.0.1", port=0))
+    server = HttpServer("test", page, settings)
     async with asyncio.timeout(30):
-        await server.start(opened, tls)
+        address = await server.start(tls)
         try:
-            yield Served(server, opened.getsockname()[1])
+            yield Served(server, address.port)
         finally:
             await server.stop()
 
