@@ -146,8 +146,9 @@ def _made(entry: PluginEntry, where: str, sources: PipelineSources) -> Instance:
     if isinstance(plugin, PluginFailure):
         error = plugin.error
         what = str(error) if isinstance(error, ValueError) else f"no {type(error).__name__}"
+        # Values may be secrets, so the error names the parameters alone.
         raise ConfigError(
-            field=f"{where}.parameters", value=dict(entry.parameters), allowed=what
+            field=f"{where}.parameters", value=sorted(entry.parameters), allowed=what
         ) from error
     if not hooks_of(plugin):
         raise ConfigError(

@@ -17,8 +17,16 @@ from pipeline_rig import (
 from inferencecache.errors import ConfigError
 from inferencecache.picker.pipeline.build import build_pipeline
 from inferencecache.picker.pipeline.config import PipelineConfig, PluginEntry
+from inferencecache.picker.pipeline.parameters import PluginParameters
 from inferencecache.picker.pipeline.registry import PluginRegistry
 from inferencecache.picker.plugins import BUILTIN_TYPES
+
+
+class Secretive(PluginParameters, frozen=True):
+    """Parameters nobody should read in a log."""
+
+    token: str
+    place: str
 
 
 def test_a_profile_without_a_picker_gets_one() -> None:
@@ -227,3 +235,19 @@ def test_a_factory_that_refuses_says_why() -> None:
         object.__setattr__(known.find("own", ""), "make", raising("make", error).make)
         with pytest.raises(ConfigError, match=words):
             build_pipeline(config, sources(known))
+
+
+def test_the_error_of_a_factory_shows_no_values() -> None:
+    """They may be keys and passwords; the names tell where to look."""
+    known = registry()
+    known.add(plugin_type("own", None))
+    refused = raising("make", ValueError("a full moon")).make
+    object.__setattr__(known.find("own", ""), "make", refused)
+    object.__setattr__(known.find("own", ""), "parameters", Secretive)
+    entry = PluginEntry(type="own", parameters={"token": "SECRET", "place": "SECRET"})
+
+    with pytest.raises(ConfigError, match="a full moon") as caught:
+        build_pipeline(PipelineConfig(plugins=(entry,)), sources(known))
+
+    assert caught.value.value == ["place", "token"]
+    assert "SECRET" not in str(caught.value)
