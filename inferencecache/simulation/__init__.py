@@ -1,6 +1,15 @@
 """A simulated engine fleet fed by request traces: pure, repeatable, without I/O."""
 
 from inferencecache.simulation.block_cache import BlockCache, CacheOutcome
+from inferencecache.simulation.engine_compute import (
+    Computed,
+    ComputeRules,
+    EngineCache,
+    EngineCompute,
+    Finished,
+    FirstToken,
+    Job,
+)
 from inferencecache.simulation.engine_config import PublisherPlan, plan_of
 from inferencecache.simulation.engine_event import (
     ClearedBlocks,
@@ -58,7 +67,11 @@ __all__ = [
     "BlockCache",
     "CacheOutcome",
     "ClearedBlocks",
+    "ComputeRules",
+    "Computed",
     "CurvePoint",
+    "EngineCache",
+    "EngineCompute",
     "EngineEvent",
     "EngineGauges",
     "EngineLayout",
@@ -68,9 +81,12 @@ __all__ = [
     "EngineStream",
     "ExpectedKey",
     "Experiment",
+    "Finished",
+    "FirstToken",
     "Fleet",
     "HashForm",
     "InfiniteFleet",
+    "Job",
     "LatencySummary",
     "LifeRules",
     "LoadWindow",
