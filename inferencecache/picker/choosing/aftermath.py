@@ -75,6 +75,7 @@ class Aftermath:
         "_candidate",
         "_follower",
         "_has_status",
+        "_is_refused",
         "_is_trying",
         "_limits",
         "_parts",
@@ -95,6 +96,7 @@ class Aftermath:
         self._limits = limits
         self._is_trying = is_trying
         self._has_status = False
+        self._is_refused = False
         self._follower = follower
         self._picked_ns = parts.clock.monotonic_ns()
 
@@ -118,9 +120,14 @@ class Aftermath:
             self._follower.ended(ending, report)
 
     def _aborted(self, reason: str) -> None:
-        """Learn what callers alone can see; a worker has no backend."""
-        if reason in _ABORTS and self._candidate.is_provider:
-            self._failed(_ABORTS[reason])
+        """Learn what callers alone can see; a worker has no backend.
+
+        A refusal that the status has told already is one failure, not two.
+        """
+        kind = _ABORTS.get(reason) if self._candidate.is_provider else None
+        if kind is None or (kind is FailureKind.UNAUTHORIZED and self._is_refused):
+            return
+        self._failed(kind)
 
     def _judge(self, status: int) -> None:
         if is_good(status):
@@ -128,6 +135,7 @@ class Aftermath:
             self._parts.suppression.worked(self._candidate)
             return
         failure = failure_of(status, is_provider=self._candidate.is_provider)
+        self._is_refused = failure is FailureKind.UNAUTHORIZED
         if failure is not None:
             self._failed(failure)
 

@@ -119,6 +119,20 @@ def test_callers_report_a_backend_that_does_not_work(reason: str) -> None:
     assert world.rig.refused(question("other")).reason == "candidates=suppressed"
 
 
+@pytest.mark.parametrize("status", [401, 402, 403])
+def test_a_refusal_told_by_status_and_abort_is_one_failure(status: int) -> None:
+    """D66, E73: callers say both of one request; the second request is the last."""
+    world = vendors()
+    for _ in range(2):
+        world.wait(1)
+        choice = world.rig.chosen()
+        assert choice.name == "provider:default/vendor"
+        world.status(choice, status)
+        world.abort(choice, "BACKEND_UNAUTHORIZED")
+    world.wait(1)
+    assert world.rig.chosen().name == "provider:default/sibling"
+
+
 @pytest.mark.parametrize("reason", ["BACKEND_UNRESOLVED", "BACKEND_UNAUTHORIZED"])
 def test_the_same_about_a_worker_touches_nobody(reason: str) -> None:
     """E74: a worker has no backend."""
