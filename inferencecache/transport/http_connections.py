@@ -78,9 +78,18 @@ class HttpServer:
         name: Of the listener, for errors.
         answer: Makes the answer to a request.
         settings: Where, and what connections may hold.
+        ends_with_peer: Whether an answer in the making is cancelled when its connection ends.
     """
 
-    def __init__(self, name: str, answer: Answer, settings: ListenerSettings) -> None:
+    def __init__(
+        self,
+        name: str,
+        answer: Answer,
+        settings: ListenerSettings,
+        *,
+        ends_with_peer: bool = False,
+    ) -> None:
+        self._ends_with_peer = ends_with_peer
         self._name = name
         self._answer_page = answer
         self._settings = settings
@@ -109,6 +118,7 @@ class HttpServer:
         opened = open_listening_socket(self._name, address)
         self._server = web.Server(
             self._answer,
+            handler_cancellation=self._ends_with_peer,
             access_log=None,
             logger=_LOG,
             keepalive_timeout=self._settings.idle_timeout_ns / NS_PER_S,
