@@ -18,6 +18,13 @@ from inferencecache.resources.cache_tenant import (
     tenants_in_force,
 )
 from inferencecache.resources.flaw import Flaw
+from inferencecache.resources.gateway_backend import (
+    GATEWAY_BACKEND,
+    BackendAuthSpec,
+    BackendTlsSpec,
+    GatewayBackendSpec,
+    auth_header_of,
+)
 from inferencecache.resources.kind import (
     AGE,
     Column,
@@ -46,11 +53,15 @@ __all__ = [
     "AGE",
     "CACHE_POLICY",
     "CACHE_TENANT",
+    "GATEWAY_BACKEND",
+    "BackendAuthSpec",
+    "BackendTlsSpec",
     "CachePolicySpec",
     "CacheTenantSpec",
     "Column",
     "FileReading",
     "Flaw",
+    "GatewayBackendSpec",
     "KindRegistry",
     "LoadState",
     "ObjectKey",
@@ -68,6 +79,7 @@ __all__ = [
     "StateName",
     "StrategySpec",
     "all_active",
+    "auth_header_of",
     "product_kinds",
     "quota_of",
     "tenants_in_force",

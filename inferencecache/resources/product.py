@@ -5,6 +5,7 @@ from typing import Final
 from inferencecache.resources.cache_policy import CACHE_POLICY
 from inferencecache.resources.cache_tenant import CACHE_TENANT
 from inferencecache.resources.endpoints_file import ENDPOINTS_FILE
+from inferencecache.resources.gateway_backend import GATEWAY_BACKEND
 from inferencecache.resources.inference_pool import INFERENCE_POOL
 from inferencecache.resources.inference_provider import INFERENCE_PROVIDER
 from inferencecache.resources.inference_worker_set import INFERENCE_WORKER_SET
@@ -24,6 +25,7 @@ _KINDS: Final = (
     PICKER_POLICY,
     MODEL_REWRITE,
     REFERENCE_GRANT,
+    GATEWAY_BACKEND,
     ENDPOINTS_FILE,
 )
 
