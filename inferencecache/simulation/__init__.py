@@ -1,5 +1,6 @@
 """A simulated engine fleet fed by request traces: pure, repeatable, without I/O."""
 
+from inferencecache.simulation.blind_strategies import LeastLoad, PrefixSticky, RoundRobin
 from inferencecache.simulation.block_cache import BlockCache, CacheOutcome
 from inferencecache.simulation.engine_compute import (
     Computed,
@@ -38,6 +39,15 @@ from inferencecache.simulation.engine_stream import EngineStream, Message, Strea
 from inferencecache.simulation.engine_traffic import TrafficRules, traffic
 from inferencecache.simulation.experiment import Answer, Experiment, Served, Standing
 from inferencecache.simulation.fleet import Fleet, InfiniteFleet, RoundRobinFleet, Tally, total_of
+from inferencecache.simulation.fleet_run import (
+    BlockPrefixes,
+    EngineTally,
+    FleetRules,
+    FleetRun,
+    ServedRequest,
+    Strategy,
+)
+from inferencecache.simulation.fleet_summary import SimulationSummary, StrategyOutcome, outcome_of
 from inferencecache.simulation.pace import due_in_ns
 from inferencecache.simulation.prompt import Prompt, prompt_of
 from inferencecache.simulation.routing import LoadWindow, Route, Router, RouteSource, seeded_order
@@ -58,6 +68,13 @@ from inferencecache.simulation.trace import (
     parse_request,
     parse_trace,
 )
+from inferencecache.simulation.workload import (
+    Draw,
+    FleetRequest,
+    cold_workload,
+    session_workload,
+    trace_workload,
+)
 
 __all__ = [
     "LAYOUTS",
@@ -65,11 +82,13 @@ __all__ = [
     "TRACE_BLOCK_TOKENS",
     "Answer",
     "BlockCache",
+    "BlockPrefixes",
     "CacheOutcome",
     "ClearedBlocks",
     "ComputeRules",
     "Computed",
     "CurvePoint",
+    "Draw",
     "EngineCache",
     "EngineCompute",
     "EngineEvent",
@@ -79,33 +98,44 @@ __all__ = [
     "EnginePlayer",
     "EnginePrompt",
     "EngineStream",
+    "EngineTally",
     "ExpectedKey",
     "Experiment",
     "Finished",
     "FirstToken",
     "Fleet",
+    "FleetRequest",
+    "FleetRules",
+    "FleetRun",
     "HashForm",
     "InfiniteFleet",
     "Job",
     "LatencySummary",
+    "LeastLoad",
     "LifeRules",
     "LoadWindow",
     "Message",
+    "PrefixSticky",
     "Prompt",
     "PublisherPlan",
     "RemovedBlocks",
     "ReplaySummary",
     "ReplicaSummary",
     "Restart",
+    "RoundRobin",
     "RoundRobinFleet",
     "Route",
     "RouteSource",
     "Router",
     "Serve",
     "Served",
+    "ServedRequest",
+    "SimulationSummary",
     "Standing",
     "Step",
     "StoredBlocks",
+    "Strategy",
+    "StrategyOutcome",
     "StrategySummary",
     "StreamRules",
     "Tally",
@@ -113,8 +143,10 @@ __all__ = [
     "TraceBlock",
     "TraceRequest",
     "TrafficRules",
+    "cold_workload",
     "due_in_ns",
     "layout_of",
+    "outcome_of",
     "parse_request",
     "parse_script",
     "parse_trace",
@@ -123,11 +155,13 @@ __all__ = [
     "prompt_of",
     "render_page",
     "seeded_order",
+    "session_workload",
     "summarize",
     "summarize_latency",
     "summarize_replica",
     "tokenize_trace",
     "total_of",
     "trace_tokens",
+    "trace_workload",
     "traffic",
 ]

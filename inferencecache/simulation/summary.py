@@ -130,9 +130,9 @@ def summarize(tallies: Sequence[Tally]) -> StrategySummary:
         prompt_tokens=total.prompt_tokens,
         hit_tokens=total.hit_tokens,
         hit_ratio=total.hit_ratio,
-        requests_max_over_mean=_max_over_mean([one.requests for one in tallies]),
-        prompt_tokens_max_over_mean=_max_over_mean([one.prompt_tokens for one in tallies]),
-        computed_tokens_max_over_mean=_max_over_mean(
+        requests_max_over_mean=max_over_mean([one.requests for one in tallies]),
+        prompt_tokens_max_over_mean=max_over_mean([one.prompt_tokens for one in tallies]),
+        computed_tokens_max_over_mean=max_over_mean(
             [one.prompt_tokens - one.hit_tokens for one in tallies]
         ),
     )
@@ -174,7 +174,11 @@ def percentile_ns(values_ns: Sequence[int], percent: int) -> int:
     return sorted(values_ns)[rank - 1]
 
 
-def _max_over_mean(amounts: Sequence[int]) -> float:
-    """Return the largest amount over the mean; 1 when all are zero."""
+def max_over_mean(amounts: Sequence[int]) -> float:
+    """Return the largest amount over the mean; 1 when all are zero.
+
+    >>> max_over_mean([3, 1])
+    1.5
+    """
     total = sum(amounts)
     return max(amounts) * len(amounts) / total if total else 1.0
