@@ -1,5 +1,7 @@
 """A client process that looks up chains: at a fixed rate, or as fast as the server answers.
 
+With ``--empty`` it sends the same bytes to a handler that does nothing.
+
 At a fixed rate, latency counts from the moment a call was due, so that a stall of the server is
 paid for by every call that had to wait behind it. Prints latencies and codes as JSON.
 """
@@ -17,7 +19,7 @@ import grpc
 import uvloop
 
 from benchmarks.measure import quantile
-from benchmarks.messages import LOOKUP_ROUTE, as_bytes, lookup_bytes
+from benchmarks.messages import EMPTY_CALL, LOOKUP_ROUTE, as_bytes, lookup_bytes
 from benchmarks.starting_line import wait_for_go
 from benchmarks.workload import CHAIN_BLOCKS, LOOKED_UP, SEED, chains
 from inferencecache.v1alpha1.inferencecache_pb2 import LookupRouteResponse
@@ -49,7 +51,7 @@ class Gateway:
             self.codes[f"{error.code().name} {error.details()}"] += 1
             return
         self.latencies_ms.append((perf_counter() - due) * 1_000)
-        self.codes[LookupRouteResponse.FromString(answer).reason_code] += 1
+        self.codes[LookupRouteResponse.FromString(answer).reason_code or "empty"] += 1
 
     async def at_rate(self, rate: float, duration_s: float) -> None:
         """Send *rate* lookups a second, whatever the answers do."""
@@ -79,7 +81,8 @@ async def run(arguments: argparse.Namespace) -> dict[str, object]:
     held = list(chains(arguments.chains, CHAIN_BLOCKS))[-LOOKED_UP:]
     async with grpc.aio.insecure_channel(arguments.target) as channel:
         await channel.channel_ready()
-        call = channel.unary_unary(LOOKUP_ROUTE, as_bytes, as_bytes)
+        method = EMPTY_CALL if arguments.empty else LOOKUP_ROUTE
+        call = channel.unary_unary(method, as_bytes, as_bytes)
         gateway = Gateway(call, [lookup_bytes(chain) for chain in held])
         await gateway.closed_loop(1, 0.5)
         gateway.latencies_ms.clear()
@@ -110,6 +113,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--rate", type=float, default=0, help="lookups/s, 0: closed loop")
     parser.add_argument("--workers", type=int, default=16)
+    parser.add_argument("--empty", action="store_true", help="call a handler that does nothing")
     print(json.dumps(uvloop.run(run(parser.parse_args()))))
 
 

@@ -2,8 +2,8 @@
 
 Every update is one new chain of 512 blocks, as one entry per block or as one chain entry; messages
 are made before the clock starts. The chains that the gateway looks up are reported again three
-times per turnover of the index, or they would be evicted as its oldest. Prints what was sent, as
-JSON.
+times per turnover of the index, or they would be evicted as its oldest. With ``--empty`` the same
+bytes go to handlers that do nothing. Prints what was sent, as JSON.
 """
 
 import argparse
@@ -18,6 +18,8 @@ import grpc
 import uvloop
 
 from benchmarks.messages import (
+    EMPTY_CALL,
+    EMPTY_STREAM,
     PUBLISH_EVENT,
     REPORT_CACHE_STATE,
     as_bytes,
@@ -28,6 +30,7 @@ from benchmarks.messages import (
 from benchmarks.starting_line import wait_for_go
 from benchmarks.workload import CHAIN_BLOCKS, LOOKED_UP, SEED, chains
 
+UnaryCall = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 REPLICAS = 8
 _REFRESHES_PER_TURNOVER = 3
 
@@ -67,9 +70,11 @@ async def churn(channel: grpc.aio.Channel, arguments: argparse.Namespace) -> dic
             await asyncio.sleep(max(0.0, started + due_s - perf_counter()))
             yield update
 
+    report, publish = _methods(arguments)
+    event = channel.unary_unary(publish, as_bytes, as_bytes)
     _, failed = await asyncio.gather(
-        channel.stream_unary(REPORT_CACHE_STATE, as_bytes, as_bytes)(paced()),
-        _publish(channel, events, len(events) / arguments.seconds, started + 0.1),
+        channel.stream_unary(report, as_bytes, as_bytes)(paced()),
+        _publish(event, events, len(events) / arguments.seconds, started + 0.1),
     )
     elapsed_s = perf_counter() - started
     return {
@@ -77,6 +82,11 @@ async def churn(channel: grpc.aio.Channel, arguments: argparse.Namespace) -> dic
         "events_per_s": len(events) / elapsed_s,
         "errors": failed,
     }
+
+
+def _methods(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Return what takes updates and what takes events."""
+    return (EMPTY_STREAM, EMPTY_CALL) if arguments.empty else (REPORT_CACHE_STATE, PUBLISH_EVENT)
 
 
 def _evenly(updates: list[bytes], rate: float) -> Iterator[tuple[float, bytes]]:
@@ -94,11 +104,8 @@ def _refreshes(arguments: argparse.Namespace) -> Iterator[tuple[float, bytes]]:
     return _evenly(updates * rounds, len(updates) * rounds / arguments.seconds)
 
 
-async def _publish(
-    channel: grpc.aio.Channel, events: list[bytes], rate: float, started: float
-) -> int:
+async def _publish(call: UnaryCall, events: list[bytes], rate: float, started: float) -> int:
     """Send each event when it is due; return how many failed."""
-    call = channel.unary_unary(PUBLISH_EVENT, as_bytes, as_bytes)
     pending = []
     for number, event in enumerate(events):
         await asyncio.sleep(max(0.0, started + number / rate - perf_counter()))
@@ -131,6 +138,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--blocks-per-s", type=float, default=50_000)
     parser.add_argument("--events-per-s", type=float, default=500)
+    parser.add_argument("--empty", action="store_true", help="call handlers that do nothing")
     parser.add_argument("--shape", choices=("entries", "chain"), default="entries")
     print(json.dumps(uvloop.run(run(parser.parse_args()))))
 

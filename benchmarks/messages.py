@@ -13,6 +13,7 @@ REPORT_CACHE_STATE = f"{SERVICE}/ReportCacheState"
 PUBLISH_EVENT = f"{SERVICE}/PublishEvent"
 EMPTY_SERVICE = "benchmarks.Empty"
 EMPTY_CALL = f"/{EMPTY_SERVICE}/Call"
+EMPTY_STREAM = f"/{EMPTY_SERVICE}/Stream"
 STEPS_SERVICE = "benchmarks.Steps"
 STEPS_CALL = f"/{STEPS_SERVICE}/Call"
 

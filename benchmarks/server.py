@@ -1,13 +1,14 @@
-"""The server under test: the real listener with the real plane, and an empty handler beside it.
+"""The server under test: the real listener with the real plane, and empty handlers beside it.
 
 Like ``inferencecache serve`` with default settings, on uvloop and a free loopback port, without
-the HTTP pages. The empty handler takes the same bytes, parses nothing and answers nothing: the
-difference between the two is what a lookup costs above gRPC itself. Its first argument is the cap;
-with ``--steps`` it also times the steps of its handlers. Prints its address.
+the HTTP pages. The empty handlers take the same bytes, parse nothing and answer nothing: the
+difference is what a lookup, a report or an event costs above gRPC itself. Its first argument is the
+cap; with ``--steps`` it also times the steps of its handlers. Prints its address.
 """
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
 
 import grpc
 import uvloop
@@ -30,6 +31,13 @@ from inferencecache.transport.system_clock import SystemClock
 
 async def empty(request: bytes, context: object) -> bytes:  # noqa: ARG001 - a handler's shape
     """Answer nothing."""
+    return b""
+
+
+async def empty_stream(requests: AsyncIterator[bytes], context: object) -> bytes:  # noqa: ARG001 - a handler's shape
+    """Take all that comes, and answer nothing."""
+    async for _ in requests:
+        pass
     return b""
 
 
@@ -63,6 +71,9 @@ async def serve(entries_max: int, *, with_steps: bool = False) -> None:
         name: {"Call": grpc.unary_unary_rpc_method_handler(call, as_bytes, as_bytes)}
         for name, call in calls.items()
     }
+    services[EMPTY_SERVICE]["Stream"] = grpc.stream_unary_rpc_method_handler(
+        empty_stream, as_bytes, as_bytes
+    )
     listener = GrpcListener(
         GrpcParts(
             plane=plane,
