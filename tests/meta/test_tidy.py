@@ -183,6 +183,7 @@ def test_the_core_never_awaits() -> None:
         "ranking",
         "policy",
         "events",
+        "gateway",
         "resources",
         "service",
         "simulation",
