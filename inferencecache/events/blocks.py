@@ -17,6 +17,7 @@ K1 needs both *a* and *b*: when *a* goes, its children inside the same index blo
 
 import msgspec
 
+from inferencecache.events.block_table import BlockTable, Stretch
 from inferencecache.events.mediums import tier_of
 from inferencecache.types import CacheTier
 
@@ -57,7 +58,7 @@ class Block(msgspec.Struct, gc=False):
     Attributes:
         chain: Prefix hash at the last index boundary; None before the first.
         tokens: Tokens from the prompt's start to this block's end.
-        adapter_id: Partition of the index.
+        stretch: Where it stands in its group's order; also names the partition of the index.
         holding: Copies per medium, see ``mediums``; 0 once the block is gone.
         parent_chain: Prefix hash before this block's first key; None at the start.
         detail: None for a block whose only key is *chain*.
@@ -65,10 +66,15 @@ class Block(msgspec.Struct, gc=False):
 
     chain: int | None
     tokens: int
-    adapter_id: str
+    stretch: Stretch
     holding: int
     parent_chain: int | None
     detail: Detail | None
+
+    @property
+    def adapter_id(self) -> str:
+        """Partition of the index."""
+        return self.stretch.adapter_id
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -97,7 +103,7 @@ class BlockGroup:
     """The blocks of one KV cache group of one rank.
 
     Attributes:
-        blocks: Engine hash to block, oldest first.
+        blocks: Its blocks; another table after everything was forgotten.
         kind: Attention kind last announced, empty if never.
         block_size: Largest block size seen in GPU stores, 0 before the first; smaller ones are
             partial blocks.
@@ -106,7 +112,7 @@ class BlockGroup:
     __slots__ = ("block_size", "blocks", "kind")
 
     def __init__(self) -> None:
-        self.blocks: dict[int, Block] = {}
+        self.blocks = BlockTable()
         self.kind = ""
         self.block_size = 0
 

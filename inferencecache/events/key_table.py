@@ -8,21 +8,22 @@ key, held once at T1, costs no object.
 
 from typing import Final
 
-from inferencecache.events.mediums import NOWHERE
+from inferencecache.events.mediums import GPU_TIER, HOST_TIER, NOWHERE
+from inferencecache.events.shards import SHARD_MASK, Shards, filled, new_shards
 from inferencecache.types import CacheTier
 
 T1_HOLDER: Final = 1
 T2_HOLDER: Final = 1 << 32
 T1_MASK: Final = T2_HOLDER - 1
 
-_WEIGHTS: Final = {CacheTier.T1: T1_HOLDER, CacheTier.T2: T2_HOLDER, NOWHERE: 0}
+_WEIGHTS: Final = {GPU_TIER: T1_HOLDER, HOST_TIER: T2_HOLDER, NOWHERE: 0}
 
 
 def best_tier(holders: int) -> CacheTier:
     """Return the best tier that packed *holders* give; ``NOWHERE`` without any."""
     if holders & T1_MASK:
-        return CacheTier.T1
-    return CacheTier.T2 if holders else NOWHERE
+        return GPU_TIER
+    return HOST_TIER if holders else NOWHERE
 
 
 class KeyTable:
@@ -36,23 +37,23 @@ class KeyTable:
 
     def __init__(self) -> None:
         self.t2_total = 0
-        self._partitions: dict[str, dict[int, int]] = {}
+        self._partitions: dict[str, list[dict[int, int]]] = {}
 
-    def partition(self, adapter_id: str) -> dict[int, int]:
-        """Return the live mapping from key to packed holders of one adapter.
+    def partition(self, adapter_id: str) -> list[dict[int, int]]:
+        """Return the live mappings from key to packed holders of one adapter, see ``shards``.
 
-        Whoever changes it keeps :attr:`t2_total` right.
+        Whoever changes them keeps :attr:`t2_total` right.
         """
         found = self._partitions.get(adapter_id)
         if found is None:
-            found = self._partitions[adapter_id] = {}
+            found = self._partitions[adapter_id] = new_shards()
         return found
 
     def move(
         self, adapter_id: str, key: int, before: CacheTier, after: CacheTier
     ) -> tuple[CacheTier, CacheTier]:
         """Let one holder go from tier *before* to *after*; return the key's best tiers."""
-        partition = self.partition(adapter_id)
+        partition = self.partition(adapter_id)[key & SHARD_MASK]
         old = partition.get(key, 0)
         new = old - _WEIGHTS[before] + _WEIGHTS[after]
         assert new >= 0, "a holder left that had never come"  # noqa: S101 - our own invariant
@@ -61,13 +62,13 @@ class KeyTable:
         else:
             partition.pop(key, None)
         was, now = best_tier(old), best_tier(new)
-        self.t2_total += (now is CacheTier.T2) - (was is CacheTier.T2)
+        self.t2_total += (now is HOST_TIER) - (was is HOST_TIER)
         return was, now
 
     def tier(self, adapter_id: str, key: int) -> CacheTier:
         """Return the best tier of *key*; ``NOWHERE`` if nobody holds it."""
         partition = self._partitions.get(adapter_id)
-        return best_tier(partition.get(key, 0)) if partition else NOWHERE
+        return best_tier(partition[key & SHARD_MASK].get(key, 0)) if partition else NOWHERE
 
     def other_adapters(self, adapter_id: str, key: int) -> list[str]:
         """Return the other adapters under which *key* is held."""
@@ -76,7 +77,7 @@ class KeyTable:
         return [
             other
             for other, partition in self._partitions.items()
-            if other != adapter_id and key in partition
+            if other != adapter_id and key in partition[key & SHARD_MASK]
         ]
 
     def held(self) -> dict[tuple[str, int], CacheTier]:
@@ -84,15 +85,16 @@ class KeyTable:
         return {
             (adapter_id, key): best_tier(holders)
             for adapter_id, partition in self._partitions.items()
-            for key, holders in partition.items()
+            for shard in partition
+            for key, holders in shard.items()
         }
 
     def __len__(self) -> int:
-        return sum(map(len, self._partitions.values()))
+        return sum(len(shard) for partition in self._partitions.values() for shard in partition)
 
-    def detach(self) -> list[dict[int, int]]:
+    def detach(self) -> Shards:
         """Forget everything at once and return it, for the caller to take apart in slices."""
-        gone = list(self._partitions.values())
+        gone = [shard for partition in self._partitions.values() for shard in filled(partition)]
         self._partitions = {}
         self.t2_total = 0
         return gone

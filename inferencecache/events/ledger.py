@@ -10,7 +10,9 @@ Rules of this file
 
 from collections.abc import Iterable
 from itertools import islice
+from typing import Any
 
+from inferencecache.events.block_table import BlockTable
 from inferencecache.events.blocks import Block, BlockGroup
 from inferencecache.events.key_table import KeyTable
 from inferencecache.events.mapper_counters import MapperCounters
@@ -48,7 +50,7 @@ class Ledger:
         self._index_size = settings.block_size_tokens
         self._counters = counters
         self._inferred: dict[tuple[BlockGroup, int], None] = {}
-        self._gone: list[dict[int, int] | dict[int, Block]] = []
+        self._gone: list[tuple[dict[int, Any], int]] = []
 
     # ------------------------------------------------------------------ additions
 
@@ -59,7 +61,8 @@ class Ledger:
 
         Keys follow; operations are the caller's.
         """
-        block = group.blocks[engine_hash]
+        block = group.blocks.get(engine_hash)
+        assert block is not None, "only a held block has copies"  # noqa: S101 - ours
         before = block.tier
         if copies_in(block.holding, INFERRED_LANE):
             self._inferred.pop((group, engine_hash), None)
@@ -83,7 +86,7 @@ class Ledger:
 
     def insert(self, group: BlockGroup, engine_hash: int, block: Block) -> None:
         """Remember a block that is not held, and its keys; operations are the caller's."""
-        group.blocks[engine_hash] = block
+        group.blocks.insert(engine_hash, block)
         self.blocks_total += 1
         tier = block.tier
         for key in block.keys:
@@ -124,7 +127,7 @@ class Ledger:
         waiting = [engine_hash]
         while waiting:
             current = waiting.pop()
-            block = group.blocks.pop(current, None)
+            block = group.blocks.pop(current)
             if block is None:
                 continue
             self._inferred.pop((group, current), None)
@@ -174,7 +177,7 @@ class Ledger:
 
     def drop_group(self, group: BlockGroup, changes: Changes) -> None:
         """Withdraw every block of *group*."""
-        for engine_hash in list(group.blocks):
+        for engine_hash in list(group.blocks.oldest()):
             self.drop(group, engine_hash, changes)
 
     def forget_all(self, groups: Iterable[BlockGroup]) -> None:
@@ -182,20 +185,20 @@ class Ledger:
 
         Freeing a million objects takes long, so they are only set aside here.
         """
-        self._gone.extend(self.keys.detach())
+        self._gone.extend((shard, 1) for shard in self.keys.detach())
         for group in groups:
-            self._gone.append(group.blocks)
-            group.blocks = {}
+            self._gone.extend(group.blocks.parts())
+            group.blocks = BlockTable()
         self._inferred = {}
         self.blocks_total = 0
 
     def reclaim(self, entries_max: int) -> bool:
         """Free at most *entries_max* of the things set aside; True if some are left."""
         while self._gone and entries_max > 0:
-            last = self._gone[-1]
-            for _ in range(min(entries_max, len(last))):
+            last, cost = self._gone[-1]
+            for _ in range(min(-(-entries_max // cost), len(last))):
                 last.popitem()
-                entries_max -= 1
+                entries_max -= cost
             if not last:
                 self._gone.pop()
         return bool(self._gone)
@@ -203,13 +206,13 @@ class Ledger:
     def trim(self, groups: Iterable[BlockGroup], changes: Changes) -> None:
         """Withdraw the oldest blocks of the largest group while there are too many.
 
-        A slice goes at once: the front of a dict is slow to reach again and again.
+        A slice goes at once, since it takes a look at every group to find the largest.
         """
         blocks_max = self._settings.blocks_max
         while self.blocks_total > blocks_max:
             largest = max(groups, key=lambda group: len(group.blocks))
             excess = self.blocks_total - blocks_max + blocks_max // _OVERFLOW_SHARE
-            oldest = list(islice(largest.blocks, max(1, excess)))
+            oldest = largest.blocks.first(max(1, excess))
             self._counters.overflowed_blocks += len(oldest)
             for engine_hash in oldest:
                 self.drop(largest, engine_hash, changes)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from inferencecache.events.blocks import Block, BlockGroup
 from inferencecache.events.key_table import KeyTable
-from inferencecache.events.mediums import is_inferred_only, is_saturated, tier_of
+from inferencecache.events.mediums import GPU_TIER, is_inferred_only, is_saturated, tier_of
 from inferencecache.events.operations import StoreRun
 from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.settings.producer import MapperSettings
@@ -53,7 +53,7 @@ def live_runs(
     """
     run: _OpenRun | None = None
     blocks = group.blocks
-    for block in list(blocks.values()):
+    for block in blocks.present():
         if not include_doubtful and _is_doubtful(block, settings.copies_max):
             continue
         tier = _reported_tier(block, keys)
@@ -77,7 +77,7 @@ def _reported_tier(block: Block, keys: KeyTable) -> CacheTier | None:
     if not block.holding or (block.detail is not None and not block.detail.keys):
         return None
     tier = tier_of(block.holding)
-    if tier is CacheTier.T1:
+    if tier is GPU_TIER:
         return tier
     return tier if keys.tier(block.adapter_id, block.keys[0]) == tier else None
 

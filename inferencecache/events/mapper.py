@@ -33,6 +33,7 @@ from inferencecache.events.operations import Changes, Operation, StoreRun
 from inferencecache.events.orphans import Orphans
 from inferencecache.events.placer import Placer, Placing
 from inferencecache.events.rank_space import RankSpace, Route, signature_of
+from inferencecache.events.shards import SHARD_MASK
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 
@@ -186,6 +187,8 @@ class EventMapper:
 
     def check_invariants(self) -> None:
         """Raise AssertionError if blocks, keys and totals disagree; linear in blocks."""
+        for group in self._all_groups():
+            group.blocks.check_invariants()
         blocks = [block for group in self._all_groups() for block in group.blocks.values()]
         held: dict[tuple[str, int], CacheTier] = {}
         for block in blocks:
@@ -243,7 +246,7 @@ class EventMapper:
             self.counters.drop(Drop.REPEATED_HASH)
             return False
         if parent_hash is not None:
-            parent = route[0].blocks.get(parent_hash)
+            parent = route[0].blocks.shards[parent_hash & SHARD_MASK].get(parent_hash)
             if parent is None or parent_hash in hashes:
                 self._without_parent(rank, event, now_ns)
                 return False

@@ -5,21 +5,24 @@ of these a way without even that; everything else goes through pieces. All ways 
 """
 
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
+from inferencecache.events.block_table import STRETCH_BLOCKS
 from inferencecache.events.blocks import Block, BlockGroup, Detail, SharedCounts
 from inferencecache.events.chunking import Piece, cut_multiples, cut_pages, lone_key
 from inferencecache.events.key_table import T1_HOLDER, T1_MASK
 from inferencecache.events.ledger import Ledger
 from inferencecache.events.mapper_counters import MapperCounters
-from inferencecache.events.mediums import GPU_LANE, NOWHERE, one_copy
+from inferencecache.events.mediums import GPU_LANE, GPU_TIER, HOST_TIER, NOWHERE, one_copy
 from inferencecache.events.messages import BlockStored
 from inferencecache.events.operations import Changes, StoreRun
 from inferencecache.events.rank_space import Route
+from inferencecache.events.shards import SHARD_MASK
 from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.fingerprint import packed_prefix_hashes
-from inferencecache.types import INT32_MAX, CacheTier
+from inferencecache.types import INT32_MAX
 
 _OPAQUE = Detail(is_opaque=True)
 
@@ -71,28 +74,36 @@ class Placer:
             changes: Where operations go.
         """
         group, adapter_id, lane = route
-        size, blocks, hashes = event.block_size, group.blocks, event.block_hashes
+        size, hashes = event.block_size, event.block_hashes
         if len(hashes) != 1 or event.opaque_from != 1 or size != self._index_size:
             return False
-        engine_hash, before, tokens = hashes[0], None, size
+        engine_hash, before, tokens, table = hashes[0], None, size, group.blocks
+        blocks = table.shards[engine_hash & SHARD_MASK]
         if lane != GPU_LANE or engine_hash in blocks:
             return False
         if parent is not None:
             before, tokens = parent.chain, parent.tokens + size
-            if parent.detail is not None or parent.adapter_id != adapter_id or tokens > INT32_MAX:
+            other_id = parent.stretch.adapter_id
+            if parent.detail is not None or other_id != adapter_id or tokens > INT32_MAX:
                 return False
         key = lone_key(event.packed_tokens[: size * TOKEN_BYTES], before)
         ledger = self._ledger
-        held = ledger.keys.partition(adapter_id)
+        held = ledger.keys.partition(adapter_id)[key & SHARD_MASK]
         holders = held.get(key, 0)
         if holders and not holders & T1_MASK:
             ledger.keys.t2_total -= 1
         held[key] = holders + T1_HOLDER
-        tokens = self._counts.share(tokens)
-        blocks[engine_hash] = Block(key, tokens, adapter_id, 1, before, None)
+        stretch = table.latest
+        order = stretch.engine_hashes
+        if len(order) >= STRETCH_BLOCKS or stretch.adapter_id != adapter_id:
+            stretch = table.stretch(adapter_id)
+            order = stretch.engine_hashes
+        shared = self._counts.share(tokens)
+        blocks[engine_hash] = Block(key, shared, stretch, 1, before, None)
+        order.append(engine_hash)
         ledger.blocks_total += 1
         self._counters.stored_blocks += 1
-        run = StoreRun(adapter_id, CacheTier.T1, [key], before, tokens, not holders)
+        run = StoreRun(adapter_id, GPU_TIER, [key], before, tokens, not holders)
         changes.operations.append(run)
         return True
 
@@ -136,23 +147,35 @@ class Placer:
             placing.parent,
         )
         blocks, held = placing.group.blocks, self._ledger.keys.partition(adapter_id)
+        shards, hashes = blocks.shards, event.block_hashes
         before, start = (None, 0) if parent is None else (parent.chain, parent.tokens)
         counts = self._counts.run(start, event.block_size, len(keys))
         lone = one_copy(lane)
-        known = len(blocks)
-        is_fresh = True
-        for engine_hash, key, tokens in zip(event.block_hashes, keys, counts, strict=False):
-            block = Block(key, tokens, adapter_id, lone, before, None)
-            if blocks.setdefault(engine_hash, block) is not block:
-                self._store_again(placing, engine_hash, block, changes)
-                is_fresh = False
-            elif key in held or lane != GPU_LANE:
-                is_fresh &= key not in held
-                self._ledger.keys.move(adapter_id, key, NOWHERE, block.tier)
-            else:
-                held[key] = T1_HOLDER
-            before = key
-        self._ledger.blocks_total += len(blocks) - known
+        is_fresh, noted, known = True, 0, 0
+        rows = zip(hashes, keys, counts, strict=False)
+        for start in range(0, len(keys), STRETCH_BLOCKS):
+            stretch = blocks.stretch(adapter_id)
+            order = stretch.engine_hashes
+            for engine_hash, key, tokens in islice(rows, STRETCH_BLOCKS):
+                block = Block(key, tokens, stretch, lone, before, None)
+                before = key
+                if shards[engine_hash & SHARD_MASK].setdefault(engine_hash, block) is not block:
+                    # What it may take away has to be in its stretch by then.
+                    here = hashes.index(engine_hash, noted)
+                    order.extend(hashes[noted:here])
+                    self._store_again(placing, engine_hash, block, changes)
+                    is_fresh, noted, known = False, here + 1, known + 1
+                    continue
+                holders = held[key & SHARD_MASK]
+                if key in holders or lane != GPU_LANE:
+                    is_fresh &= key not in holders
+                    self._ledger.keys.move(adapter_id, key, NOWHERE, block.tier)
+                else:
+                    holders[key] = T1_HOLDER
+            end = min(start + STRETCH_BLOCKS, len(keys))
+            order.extend(hashes[noted:end])
+            noted = end
+        self._ledger.blocks_total += len(keys) - known
         self._emit(placing, keys, is_fresh=is_fresh, changes=changes)
 
     def _store_pieces(self, placing: Placing, pieces: Iterable[Piece], changes: Changes) -> None:
@@ -165,7 +188,12 @@ class Placer:
         for engine_hash, piece in zip(event.block_hashes, pieces, strict=False):
             tokens = self._counts.run(tokens, event.block_size, 1)[0]
             block = Block(
-                piece.chain, tokens, adapter_id, one_copy(lane), piece.parent_chain, piece.detail()
+                piece.chain,
+                tokens,
+                blocks.stretch(adapter_id),
+                one_copy(lane),
+                piece.parent_chain,
+                piece.detail(),
             )
             if engine_hash in blocks:
                 self._store_again(placing, engine_hash, block, changes)
@@ -175,14 +203,15 @@ class Placer:
                 self._ledger.insert(placing.group, engine_hash, block)
             if previous is not None and previous.detail is not None and previous.detail.tail:
                 previous.detail.add_child(engine_hash)
-            previous = blocks[engine_hash]
+            previous = blocks.get(engine_hash)
             keys.extend(piece.keys)
         self._emit(placing, keys, is_fresh=is_fresh, changes=changes)
 
     def _store_opaque(self, placing: Placing, start: int, changes: Changes) -> None:
         event = placing.event
         for engine_hash in event.block_hashes[start:]:
-            block = Block(None, 0, placing.adapter_id, one_copy(placing.lane), None, _OPAQUE)
+            stretch = placing.group.blocks.stretch(placing.adapter_id)
+            block = Block(None, 0, stretch, one_copy(placing.lane), None, _OPAQUE)
             if engine_hash in placing.group.blocks:
                 self._store_again(placing, engine_hash, block, changes)
             else:
@@ -193,8 +222,8 @@ class Placer:
         self, placing: Placing, engine_hash: int, fresh: Block, changes: Changes
     ) -> None:
         """Count another copy of a block, or replace it if its hash now means other content."""
-        known = placing.group.blocks[engine_hash]
-        if not _same_place(known, fresh):
+        known = placing.group.blocks.get(engine_hash)
+        if known is None or not _same_place(known, fresh):
             self._counters.rebound_blocks += 1
             self._ledger.drop(placing.group, engine_hash, changes)
             self._ledger.insert(placing.group, engine_hash, fresh)
@@ -210,7 +239,7 @@ class Placer:
         parent, index_size = placing.parent, self._index_size
         tokens = 0 if parent is None else parent.tokens - len(parent.tail) // TOKEN_BYTES
         before = None if parent is None else parent.chain
-        tier = CacheTier.T1 if placing.lane == GPU_LANE else CacheTier.T2
+        tier = GPU_TIER if placing.lane == GPU_LANE else HOST_TIER
         runs = [(0, len(keys))] if keys else []
         if not is_fresh:
             tier_at = self._ledger.keys.tier

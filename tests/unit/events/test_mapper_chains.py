@@ -147,7 +147,8 @@ def test_depth_beyond_the_wire_is_refused() -> None:
     """Token counts stay within 32 bits."""
     producer = Producer()
     producer.feed(stored([1], tokens(0, 1)))
-    block = producer.mapper._ranks[0].groups[0].blocks[1]
+    block = producer.mapper._ranks[0].groups[0].blocks.get(1)
+    assert block is not None
     block.tokens = INT32_MAX - 3
     producer.mapper.apply(batch_of([stored([2], tokens(0, 1), parent=1)]), 0)
 

@@ -1,0 +1,155 @@
+"""The blocks of one group by engine hash, and in the order they were stored in.
+
+Theory of operation
+-------------------
+Blocks are in shards, which know no order among each other. The order is kept beside them in
+*stretches*, lists of some hundred engine hashes that were stored one after another::
+
+    shards      {7: B7} {1: B1, 5: B5} {2: B2} ...      by engine hash
+    stretches   [1, 5, 7]  [2]                          oldest first
+
+A block names its stretch, so that it can be taken out of both. An engine evicts a prompt from its
+end, where that costs nothing; elsewhere it costs a look through one stretch.
+
+Rules of this file
+------------------
+* An engine hash is in the stretch of its block and in no other. Only :meth:`BlockTable.stretch`
+  hands stretches out; who adds a block to a shard adds its hash to the block's stretch.
+* One partition, one stretch at a time: blocks share the name of theirs through it.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from inferencecache.events.shards import SHARD_MASK, filled, new_shards
+
+if TYPE_CHECKING:
+    from inferencecache.events.blocks import Block
+
+STRETCH_BLOCKS: Final = 128
+"""Blocks after which another stretch is begun; one may hold twice as many."""
+
+
+class Stretch(msgspec.Struct, gc=False):
+    """Blocks that were stored one after another.
+
+    Attributes:
+        adapter_id: Partition of the index, of all of them.
+        number: Its age; the next one's is greater.
+        engine_hashes: Those that are held, oldest first.
+    """
+
+    adapter_id: str
+    number: int
+    engine_hashes: list[int]
+
+
+class BlockTable:
+    """Blocks by engine hash.
+
+    Attributes:
+        shards: The blocks, see ``shards``; the flat loops of ``placer`` add to them themselves.
+        latest: The stretch that was handed out last.
+    """
+
+    __slots__ = ("_next_number", "_open", "_stretches", "latest", "shards")
+
+    def __init__(self) -> None:
+        self.shards: list[dict[int, Block]] = new_shards()
+        self._stretches: dict[int, Stretch] = {}
+        self._open: dict[str, Stretch] = {}
+        self._next_number = 0
+        self.latest = self.stretch("")
+
+    def __len__(self) -> int:
+        return sum(map(len, self.shards))
+
+    def __contains__(self, engine_hash: int) -> bool:
+        return engine_hash in self.shards[engine_hash & SHARD_MASK]
+
+    def get(self, engine_hash: int) -> "Block | None":
+        """Return a block, None if it is not held."""
+        return self.shards[engine_hash & SHARD_MASK].get(engine_hash)
+
+    def stretch(self, adapter_id: str) -> Stretch:
+        """Return where the next block goes, or the next :data:`STRETCH_BLOCKS` at most."""
+        found = self._open.get(adapter_id)
+        if found is None or len(found.engine_hashes) >= STRETCH_BLOCKS:
+            found = Stretch(adapter_id, self._next_number, [])
+            self._next_number += 1
+            self._stretches[found.number] = self._open[adapter_id] = found
+        self.latest = found
+        return found
+
+    def insert(self, engine_hash: int, block: "Block") -> None:
+        """Add a block that is not held, the youngest now."""
+        self.shards[engine_hash & SHARD_MASK][engine_hash] = block
+        block.stretch.engine_hashes.append(engine_hash)
+
+    def pop(self, engine_hash: int) -> "Block | None":
+        """Remove and return a block, None if it is not held."""
+        block = self.shards[engine_hash & SHARD_MASK].pop(engine_hash, None)
+        if block is not None:
+            stretch = block.stretch
+            hashes = stretch.engine_hashes
+            if hashes[-1] == engine_hash:
+                hashes.pop()
+            else:
+                hashes.remove(engine_hash)
+            if not hashes and self._open.get(stretch.adapter_id) is not stretch:
+                del self._stretches[stretch.number]
+        return block
+
+    def oldest(self) -> Iterator[int]:
+        """Yield engine hashes in the order they came in; nothing may change meanwhile."""
+        for stretch in self._stretches.values():
+            yield from stretch.engine_hashes
+
+    def first(self, blocks: int) -> list[int]:
+        """Return the engine hashes of the oldest *blocks*."""
+        return list(islice(self.oldest(), blocks))
+
+    def present(self) -> "Iterator[Block]":
+        """Yield what is held when it is due, oldest first; what comes meanwhile may be missing.
+
+        Complexity:
+            One step per stretch, before the first.
+        """
+        for stretch in list(self._stretches.values()):
+            for engine_hash in list(stretch.engine_hashes):
+                block = self.get(engine_hash)
+                if block is not None and block.stretch is stretch:
+                    yield block
+
+    def values(self) -> "Iterator[Block]":
+        """Yield every block, in no order; nothing may change meanwhile."""
+        for shard in self.shards:
+            yield from shard.values()
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if shards and stretches disagree; linear in blocks."""
+        stretches = self._stretches
+        told = [
+            (found.number, name) for found in stretches.values() for name in found.engine_hashes
+        ]
+        held = [
+            (block.stretch.number, engine_hash)
+            for shard in self.shards
+            for engine_hash, block in shard.items()
+        ]
+        assert sorted(told) == sorted(held), "a hash is in its block's stretch"  # noqa: S101 - ours
+        kept = {found.number for found in stretches.values() if found.engine_hashes}
+        unused = {found.number for found in self._open.values()}
+        assert stretches.keys() <= kept | unused, "nothing empty is kept"  # noqa: S101 - ours
+
+    def parts(self) -> Iterator[tuple[dict[int, Any], int]]:
+        """Yield the dictionaries it is made of, and what freeing an entry of each costs in blocks.
+
+        For a table that is not used any more, to be taken apart in slices.
+        """
+        yield self._stretches, STRETCH_BLOCKS
+        for shard in filled(self.shards):
+            yield shard, 1
