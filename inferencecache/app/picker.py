@@ -16,6 +16,7 @@ from inferencecache.picker.choice import Chooser
 from inferencecache.picker.decisions import DecisionRecords, InFlight
 from inferencecache.picker.fleet import Fleet
 from inferencecache.picker.pipeline import Director
+from inferencecache.picker.prefix import NoPrefixSignal, PrefixSignal
 from inferencecache.service.pick import PickParts, PickPlane
 from inferencecache.settings.address import ADDRESS_FORM, BindAddress
 from inferencecache.settings.fleet import FleetSettings
@@ -23,6 +24,8 @@ from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
 from inferencecache.settings.picker_choice import PickerChoiceSettings, PickerSuppressionSettings
+from inferencecache.settings.picker_load import PickerLoadSettings
+from inferencecache.settings.picker_ttft import TtftSettings
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
 from inferencecache.transport.free_memory import give_back
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard
@@ -66,6 +69,9 @@ class PickerParts:
         choice: How destinations are chosen.
         suppression: When one that fails is left alone.
         fleet: What is believed of engines.
+        load: How long a silent request counts as load.
+        ttft: How the time to a first token is foreseen.
+        prefix: Knows where prompts are warm.
         director: Takes Picks through the plugins.
         loaded: Returns the fleet of the files; None where there are none.
     """
@@ -83,6 +89,9 @@ class PickerParts:
     choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
     suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
+    load: PickerLoadSettings = field(default_factory=PickerLoadSettings)
+    ttft: TtftSettings = field(default_factory=TtftSettings)
+    prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
     director: Director = field(default_factory=no_plugins)
     loaded: Callable[[], Fleet] | None = None
 
@@ -122,12 +131,15 @@ class Picker:
             PickerFleetParts(
                 endpoints=parts.settings.endpoints,
                 director=parts.director,
-                in_flight=self.plane.decisions.in_flight,
+                decision_ttl_ns=parts.settings.decision_ttl_ns,
                 clock=parts.clock,
                 log=parts.log,
                 choice=parts.choice,
                 suppression=parts.suppression,
                 fleet=parts.fleet,
+                load=parts.load,
+                ttft=parts.ttft,
+                prefix=parts.prefix,
                 loaded=parts.loaded,
             )
         )

@@ -6,24 +6,32 @@ from dataclasses import dataclass, field
 from inferencecache.clock import Clock
 from inferencecache.picker.choosing import (
     ChooserParts,
+    Exploration,
     FleetChooser,
     FleetIndex,
     InForce,
-    LeastInFlight,
+    Knowledge,
+    LearningObserver,
+    LearnsNothing,
     Limits,
     PolicyGate,
     Rewriting,
     Suppression,
+    TtftRanker,
     fleet_index,
     fleet_index_slices,
 )
-from inferencecache.picker.decisions import InFlight
 from inferencecache.picker.fixed_endpoints import read_endpoints, with_fixed
 from inferencecache.picker.fleet import EMPTY_FLEET, Fleet, Member
+from inferencecache.picker.load import EngineSignals, LoadTable
 from inferencecache.picker.pipeline import Director
+from inferencecache.picker.prefix import NoPrefixSignal, PrefixSignal
+from inferencecache.picker.ttft import Foresight
 from inferencecache.resources import LoadState
 from inferencecache.settings.fleet import FleetSettings
 from inferencecache.settings.picker_choice import PickerChoiceSettings, PickerSuppressionSettings
+from inferencecache.settings.picker_load import PickerLoadSettings
+from inferencecache.settings.picker_ttft import TtftSettings
 from inferencecache.transport.picker_suppression import ReportedSuppressions
 from inferencecache.transport.random_ids import random_jitter, random_share
 from inferencecache.transport.structured_log import EventLog
@@ -36,23 +44,31 @@ class PickerFleetParts:
     Attributes:
         endpoints: Fixed destinations, as their setting has them.
         director: Takes Picks through the plugins.
-        in_flight: What each destination has to do.
+        decision_ttl_ns: How long a decision is remembered about which nobody says anything.
         clock: Monotonic time.
         log: Told of what changes.
         choice: How destinations are chosen.
         suppression: When one that fails is left alone.
         fleet: What is believed of engines.
+        load: How long a silent request counts.
+        ttft: How the time to a first token is foreseen.
+        prefix: Knows where prompts are warm.
+        observer: Told what is learnt.
         loaded: Returns the fleet of the files; None where there are none.
     """
 
     endpoints: str
     director: Director
-    in_flight: InFlight
+    decision_ttl_ns: int
     clock: Clock
     log: EventLog
     choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
     suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
+    load: PickerLoadSettings = field(default_factory=PickerLoadSettings)
+    ttft: TtftSettings = field(default_factory=TtftSettings)
+    prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
+    observer: LearningObserver = field(default_factory=LearnsNothing)
     loaded: Callable[[], Fleet] | None = None
 
 
@@ -69,6 +85,7 @@ class PickerFleet:
         chooser: Chooses from what is in force.
         suppression: Who is left alone.
         limits: What tenants have asked for.
+        knowledge: What each candidate has to do, and how long it takes.
         suppressions: What was told of it.
         is_valid: Whether there was, once, a fleet to go by: with somebody in it, or without an
             error in its files.
@@ -77,7 +94,14 @@ class PickerFleet:
     def __init__(self, parts: PickerFleetParts) -> None:
         self._parts = parts
         self._fixed = read_endpoints(parts.endpoints)
-        self._ranker = LeastInFlight(parts.in_flight)
+        self.knowledge = Knowledge(
+            loads=LoadTable(parts.load, parts.decision_ttl_ns, parts.clock),
+            signals=EngineSignals(parts.load.signal_stale_ns),
+            foresight=Foresight(parts.ttft),
+        )
+        self._ranker = TtftRanker(
+            Exploration(parts.choice.explore_share, random_share), self.knowledge.foresight.heard_ns
+        )
         self.suppressions = ReportedSuppressions(parts.log)
         self.suppression = Suppression(parts.suppression, random_jitter, self.suppressions)
         self.limits = Limits(parts.choice.limited_tenants_max)
@@ -86,10 +110,12 @@ class PickerFleet:
             ChooserParts(
                 settings=parts.choice,
                 clock=parts.clock,
-                in_flight=parts.in_flight,
+                knowledge=self.knowledge,
                 ranker=self._ranker,
                 suppression=self.suppression,
                 gate=PolicyGate(self.limits),
+                prefix=parts.prefix,
+                observer=parts.observer,
             ),
             self._in_force(index),
         )
@@ -109,10 +135,14 @@ class PickerFleet:
         self.chooser.in_force = self._in_force(index)
         self.suppression.adopt(_members(index.fleet))
         self._ranker.retain(index.names)
+        self.knowledge.foresight.retain(index.names)
+        self.knowledge.signals.retain(index.names)
 
     def tick(self) -> None:
         """Let go of what is over, without anybody having asked for it."""
-        self.limits.forget(self._parts.clock.monotonic_ns())
+        now_ns = self._parts.clock.monotonic_ns()
+        self.limits.forget(now_ns)
+        self.knowledge.loads.expire(now_ns)
 
     def _in_force(self, index: FleetIndex) -> InForce:
         return InForce(

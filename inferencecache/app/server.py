@@ -124,6 +124,8 @@ class Server:
                 choice=settings.picker_choice,
                 suppression=settings.picker_suppression,
                 fleet=settings.fleet,
+                load=settings.picker_load,
+                ttft=settings.picker_ttft,
                 loaded=self._loaded_fleet if settings.resources.directory else None,
             )
         )

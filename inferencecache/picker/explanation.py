@@ -12,9 +12,15 @@ class ExplainedCandidate(NamedTuple):
         tier: Of the pool; empty for those that were kept away.
         model: What the body would name.
         barrier: What kept it away, ``none`` if nothing did.
-        in_flight: Requests it had to do.
+        in_flight: Requests it had to do, of this picker.
+        queued_tokens: Tokens of theirs that it had yet to compute before their first token.
+        waiting: Requests that it had not begun with, as far as known.
+        matched_tokens: Tokens of the prompt that it has in its cache.
+        source: Who says so.
+        estimated_ms: When it was estimated to give a first token.
+        predicted_ms: The same from reports; None where there were too few.
         rank: From 1, the order in which it would be tried; 0 if it would not be.
-        score: What the order comes from.
+        score: What the order comes from: points of a profile, the more the better, or milliseconds.
     """
 
     name: str
@@ -22,6 +28,12 @@ class ExplainedCandidate(NamedTuple):
     model: str
     barrier: str
     in_flight: int
+    queued_tokens: int
+    waiting: int
+    matched_tokens: int
+    source: str
+    estimated_ms: float
+    predicted_ms: float | None
     rank: int
     score: float
 
@@ -35,6 +47,8 @@ class Explanation:
         model: What was looked for, after rules and defaults.
         need_tokens: What the request asks of a context window.
         is_counted: Whether its prompt was counted, not estimated.
+        prompt_tokens: Tokens of its prompt, counted or estimated.
+        prefix: Where the matches come from; ``none`` without any source.
         candidates: Some of them, the chosen one and the best first.
         candidates_total: How many there were.
     """
@@ -43,5 +57,7 @@ class Explanation:
     model: str
     need_tokens: int
     is_counted: bool
+    prompt_tokens: int
+    prefix: str
     candidates: tuple[ExplainedCandidate, ...]
     candidates_total: int

@@ -34,6 +34,24 @@ class PickerChoiceSettings:
         maximum=1.0,
         help="Share of an estimated prompt that must exceed a context window before it counts.",
     )
+    batch_spread: float = knob(
+        2.0,
+        flag="picker-batch-spread",
+        kind=KnobKind.NUMBER,
+        unit="times",
+        minimum=1.0,
+        maximum=1_000.0,
+        help="How many times what an engine has to do counts for a request of class BATCH.",
+    )
+    explore_share: float = knob(
+        0.01,
+        flag="picker-explore-share",
+        kind=KnobKind.NUMBER,
+        unit="of the Picks",
+        minimum=0.0,
+        maximum=1.0,
+        help="Share of Picks that go where nobody was heard of for longest, for evidence's sake.",
+    )
     limited_tenants_max: int = knob(
         10_000,
         flag="picker-max-limited-tenants",

@@ -70,6 +70,32 @@ class TtftSettings:
         maximum=600_000.0,
         help="What each request waiting in an engine's queue adds to an estimated time.",
     )
+    request_ahead_ms: float = knob(
+        1.0,
+        flag="picker-ttft-request-ahead-ms",
+        kind=KnobKind.NUMBER,
+        unit="ms",
+        minimum=0.0,
+        maximum=600_000.0,
+        help="What each request that an engine has to do adds to an estimated time.",
+    )
+    provider_ms: float = knob(
+        1_000.0,
+        flag="picker-ttft-provider-ms",
+        kind=KnobKind.NUMBER,
+        unit="ms",
+        minimum=0.0,
+        maximum=600_000.0,
+        help="Estimated time of a provider from which too little was reported lately.",
+    )
+    workers_max: int = knob(
+        10_000,
+        flag="picker-ttft-max-workers",
+        kind=KnobKind.INTEGER,
+        unit="workers",
+        minimum=1,
+        help="Most workers whose times are learnt; beyond, the longest unheard of is forgotten.",
+    )
     providers_max: int = knob(
         4_096,
         flag="picker-ttft-max-histories",

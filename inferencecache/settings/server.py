@@ -16,7 +16,9 @@ from inferencecache.settings.picker_choice import (
     PickerChoiceSettings,
     PickerSuppressionSettings,
 )
+from inferencecache.settings.picker_load import PickerLoadSettings
 from inferencecache.settings.picker_plugins import PickerPluginSettings
+from inferencecache.settings.picker_ttft import TtftSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.process import ProcessSettings
 from inferencecache.settings.ranking import RankingSettings
@@ -38,6 +40,8 @@ class ServerSettings:
     picker: PickerSettings = field(default_factory=PickerSettings)
     picker_parse: PickerParseSettings = field(default_factory=PickerParseSettings)
     picker_choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
+    picker_load: PickerLoadSettings = field(default_factory=PickerLoadSettings)
+    picker_ttft: TtftSettings = field(default_factory=TtftSettings)
     picker_plugins: PickerPluginSettings = field(default_factory=PickerPluginSettings)
     picker_suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)

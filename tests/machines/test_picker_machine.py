@@ -123,7 +123,7 @@ class PickerMachine(RuleBasedStateMachine):
             )
         )
         self.model = PlainPicker(SETTINGS)
-        self.rig = ChooserRig(FLEETS[0], clock=self.clock, in_flight=self.plane.decisions.in_flight)
+        self.rig = ChooserRig(FLEETS[0], clock=self.clock)
         self.followers: list[OnlyOnce] = []
         self.issued: set[int] = set()
         self.open_pulls: list[Body] = []

@@ -9,18 +9,20 @@ from inferencecache.picker.bodies import Rope
 from inferencecache.picker.choice import Choice, PoolName, QosClass, Question, Refusal
 from inferencecache.picker.choosing import (
     ChooserParts,
+    Exploration,
     FailureKind,
     FleetChooser,
     InForce,
-    LeastInFlight,
+    Knowledge,
     Limits,
     PolicyGate,
     Rewriting,
     Subject,
     Suppression,
+    TtftRanker,
     fleet_index,
 )
-from inferencecache.picker.decisions import InFlight
+from inferencecache.picker.decisions import Ending
 from inferencecache.picker.fleet import (
     ContextOverflow,
     Endpoint,
@@ -39,9 +41,14 @@ from inferencecache.picker.fleet import (
     Tier,
     WorkerSet,
 )
+from inferencecache.picker.load import EngineSignals, LoadShare, LoadTable
 from inferencecache.picker.pipeline import Director
+from inferencecache.picker.prefix import NoPrefixSignal, PrefixSignal
 from inferencecache.picker.request import Api, InferenceRequest
+from inferencecache.picker.ttft import Foresight
 from inferencecache.settings.picker_choice import PickerChoiceSettings, PickerSuppressionSettings
+from inferencecache.settings.picker_load import PickerLoadSettings
+from inferencecache.settings.picker_ttft import TtftSettings
 
 NAMESPACE = "default"
 
@@ -121,6 +128,7 @@ def pool(
     default_model: str = "",
     overflow: ContextOverflow = ContextOverflow.LARGEST,
     version: str = "",
+    spills: bool = False,
 ) -> Pool:
     """Return a pool."""
     return Pool(
@@ -128,6 +136,7 @@ def pool(
         tiers=tiers,
         default_model=default_model,
         context_overflow=overflow,
+        spills_to_providers=spills,
         resource_version=version,
     )
 
@@ -139,10 +148,11 @@ def fleet(
     rewrites: Iterable[ModelRewrite] = (),
     overflow: ContextOverflow = ContextOverflow.LARGEST,
     default_model: str = "",
+    spills: bool = False,
 ) -> Fleet:
     """Return a fleet whose *tiers* are for Picks without a pool."""
     return Fleet(
-        everything=pool("", *tiers, overflow=overflow, default_model=default_model),
+        everything=pool("", *tiers, overflow=overflow, default_model=default_model, spills=spills),
         pools={each.key: each for each in pools},
         policies=tuple(policies),
         rewrites=tuple(rewrites),
@@ -198,6 +208,22 @@ class ToldSuppressions:
         self.edges.append((str(subject), why))
 
 
+@dataclass
+class LearntThings:
+    """Keeps what is learnt."""
+
+    times: list[tuple[float, float]] = field(default_factory=list)
+    gaps: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+
+    def first_token_took(self, expected_ms: float, observed_ms: float) -> None:
+        """Keep both times."""
+        self.times.append((expected_ms, observed_ms))
+
+    def gaps_between_tokens(self, candidate: str, counts: tuple[int, ...]) -> None:
+        """Keep the counts."""
+        self.gaps.append((candidate, counts))
+
+
 class ChooserRig:
     """A chooser on a fleet, with a clock that stands still and draws that are given.
 
@@ -206,7 +232,7 @@ class ChooserRig:
         director: Takes requests through plugins; None has none.
         settings: How destinations are chosen.
         clock: The time; None starts at 1,000 s.
-        in_flight: What each destination has to do; None begins with nothing.
+        prefix: Knows where prompts are warm; None knows nothing.
     """
 
     def __init__(
@@ -215,10 +241,9 @@ class ChooserRig:
         director: Director | None = None,
         settings: PickerChoiceSettings | None = None,
         clock: ManualClock | None = None,
-        in_flight: InFlight | None = None,
+        prefix: PrefixSignal | None = None,
     ) -> None:
         self.clock = clock or ManualClock(1_000 * NS_PER_S)
-        self.in_flight = InFlight() if in_flight is None else in_flight
         self.told = ToldSuppressions()
         self.jitter = 0.0
         self.draw = 0.0
@@ -226,15 +251,27 @@ class ChooserRig:
         self.settings = settings or PickerChoiceSettings()
         self.limits = Limits(self.settings.limited_tenants_max)
         self.director = director or no_plugins()
-        self.ranker = LeastInFlight(self.in_flight)
+        self.explore_draw = 1.0
+        self.learnt = LearntThings()
+        self.knowledge = Knowledge(
+            loads=LoadTable(PickerLoadSettings(), 900 * NS_PER_S, self.clock),
+            signals=EngineSignals(PickerLoadSettings().signal_stale_ns),
+            foresight=Foresight(TtftSettings()),
+        )
+        self.ranker = TtftRanker(
+            Exploration(self.settings.explore_share, lambda: self.explore_draw),
+            self.knowledge.foresight.heard_ns,
+        )
         self.chooser = FleetChooser(
             ChooserParts(
                 settings=self.settings,
                 clock=self.clock,
-                in_flight=self.in_flight,
+                knowledge=self.knowledge,
                 ranker=self.ranker,
                 suppression=self.suppression,
                 gate=PolicyGate(self.limits),
+                prefix=prefix or NoPrefixSignal(),
+                observer=self.learnt,
             ),
             self._in_force(in_force),
         )
@@ -248,9 +285,15 @@ class ChooserRig:
             member for each in pools for part in each.tiers for member in part.members
         )
 
-    def choose(self, asked: Question) -> Choice | Refusal:
+    def load(self, name: str, requests: int = 1, prefill_tokens: int = 0) -> list[LoadShare]:
+        """Let a candidate have more to do, each request with so many tokens to compute."""
+        loads = self.knowledge.loads
+        return [loads.place(name, prefill_tokens, 0) for _ in range(requests)]
+
+    def choose(self, asked: Question, *, is_rehearsal: bool = False) -> Choice | Refusal:
         """Return the answer of a chooser that waits for nothing."""
-        steps = self.chooser.choose(asked)
+        chooser = self.chooser
+        steps = chooser.rehearse(asked) if is_rehearsal else chooser.choose(asked)
         try:
             steps.send(None)
         except StopIteration as done:
@@ -269,10 +312,11 @@ class ChooserRig:
         assert isinstance(answer, Refusal), answer
         return answer
 
-    def begun(self, asked: Question | None = None) -> Choice:
-        """Choose, and count the request as in flight."""
+    def passed(self, asked: Question | None = None) -> Choice:
+        """Choose, and let the request end at once without a word."""
         choice = self.chosen(asked)
-        self.in_flight.begin(choice.name)
+        assert choice.follower is not None
+        choice.follower.ended(Ending.EXPIRED, None)
         return choice
 
     def _in_force(self, in_force: Fleet) -> InForce:

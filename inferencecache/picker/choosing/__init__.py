@@ -1,11 +1,14 @@
 """Choose a destination for a request out of a fleet."""
 
 from inferencecache.picker.choosing.chooser import FleetChooser, InForce
+from inferencecache.picker.choosing.exploration import Exploration
 from inferencecache.picker.choosing.fleet_index import FleetIndex, fleet_index, fleet_index_slices
 from inferencecache.picker.choosing.fleet_pick import ChooserParts
+from inferencecache.picker.choosing.learning import LearningObserver, LearnsNothing
 from inferencecache.picker.choosing.limits import Limits
+from inferencecache.picker.choosing.outlook import Knowledge
 from inferencecache.picker.choosing.policy_gate import PolicyGate
-from inferencecache.picker.choosing.ranking import LeastInFlight, Ranker
+from inferencecache.picker.choosing.ranking import TtftRanker
 from inferencecache.picker.choosing.rewriting import Rewriting
 from inferencecache.picker.choosing.suppression import (
     FailureKind,
@@ -16,18 +19,21 @@ from inferencecache.picker.choosing.suppression import (
 
 __all__ = [
     "ChooserParts",
+    "Exploration",
     "FailureKind",
     "FleetChooser",
     "FleetIndex",
     "InForce",
-    "LeastInFlight",
+    "Knowledge",
+    "LearningObserver",
+    "LearnsNothing",
     "Limits",
     "PolicyGate",
-    "Ranker",
     "Rewriting",
     "Subject",
     "Suppression",
     "SuppressionObserver",
+    "TtftRanker",
     "fleet_index",
     "fleet_index_slices",
 ]

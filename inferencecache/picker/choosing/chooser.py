@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from inferencecache.picker.choice import Choice, Question, Refusal
-from inferencecache.picker.choosing.aftermath import AftermathParts
 from inferencecache.picker.choosing.fleet_index import FleetIndex
 from inferencecache.picker.choosing.fleet_pick import ChooserParts, FleetPick
 from inferencecache.picker.choosing.rewriting import Rewriting
@@ -42,9 +41,7 @@ class FleetChooser:
 
     def __init__(self, parts: ChooserParts, in_force: InForce) -> None:
         self._parts = parts
-        self._aftermath = AftermathParts(
-            suppression=parts.suppression, gate=parts.gate, clock=parts.clock
-        )
+        self._placing = parts.placing()
         self.in_force = in_force
         self.skewed_picks = 0
 
@@ -55,16 +52,26 @@ class FleetChooser:
 
     async def choose(self, question: Question) -> Choice | Refusal:
         """Return where *question* goes, or why nowhere."""
+        return await self._answer(question, is_rehearsal=False)
+
+    async def rehearse(self, question: Question) -> Choice | Refusal:
+        """Return where *question* would go by now, as if nobody had asked.
+
+        Plugins that are asked on the way there may take note of it, as they may of anything.
+        """
+        return await self._answer(question, is_rehearsal=True)
+
+    async def _answer(self, question: Question, *, is_rehearsal: bool) -> Choice | Refusal:
         in_force = self.in_force
         scope = scope_of(
             question, in_force.index, in_force.rewriting, self._parts.settings.default_namespace
         )
         if isinstance(scope, Refusal):
             return scope
-        self.skewed_picks += scope.is_skewed
+        self.skewed_picks += scope.is_skewed and not is_rehearsal
         run = in_force.director.open(question)
         refusal = run.pre_admit()
         if refusal is not None:
             return refusal
-        pick = FleetPick(self._parts, self._aftermath, scope, run)
+        pick = FleetPick(self._parts, self._placing, scope, run, is_rehearsal=is_rehearsal)
         return await pick.answer(in_force.director.profile_names)

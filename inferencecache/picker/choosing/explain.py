@@ -1,13 +1,13 @@
 """Say how a Pick came about."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from inferencecache.picker.choosing.outlook import Outlook
 from inferencecache.picker.choosing.scope import Scope
 from inferencecache.picker.choosing.survey import Barrier, Survey, Surveyed
 from inferencecache.picker.choosing.windows import ContextNeed
-from inferencecache.picker.decisions import InFlight
 from inferencecache.picker.explanation import ExplainedCandidate as Row
 from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import Candidate
@@ -24,49 +24,62 @@ class Account:
     Attributes:
         scope: Where it was looked.
         need: What the request asks of a context window.
+        outlook: What the request would meet at each.
         found: Who could take it; None where that was not looked at.
         views: The same, as plugins saw them.
+        passed_over: Why some of them could not be ranked, by name.
         tier: Name of the tier that was chosen; empty if none was.
         ranking: Its order.
     """
 
     scope: Scope
     need: ContextNeed
+    outlook: Outlook
     found: Survey | None = None
     views: TierViews
+    passed_over: Mapping[str, Barrier]
     tier: str = ""
     ranking: Ranking | None = None
 
 
-def explained(account: Account, in_flight: InFlight, candidates_max: int) -> Explanation:
+def explained(account: Account, candidates_max: int) -> Explanation:
     """Return *account* as it is kept, with at most *candidates_max* candidates."""
     pool = account.scope.pool.pool.key
     free = sum(len(views) for _, views in account.views)
     barriers = _barriers(account)
-    rows = islice(_rows(account, barriers, in_flight), candidates_max)
+    rows = islice(_rows(account, barriers), candidates_max)
     return Explanation(
         pool=str(pool) if pool.name else "",
         model=account.scope.model,
         need_tokens=account.need.tokens,
         is_counted=account.need.is_exact,
+        prompt_tokens=account.outlook.prompt_tokens,
+        prefix=account.outlook.found.source.value,
         candidates=tuple(rows),
         candidates_total=free + len(_kept_away(account)),
     )
 
 
-def _rows(account: Account, barriers: dict[str, str], in_flight: InFlight) -> Iterator[Row]:
+def _rows(account: Account, barriers: dict[str, str]) -> Iterator[Row]:
     """Yield what was ranked, what could have been, and what was kept away."""
+    outlook = account.outlook
 
     def row(candidate: Candidate, tier: str, rank: int = 0, score: float = 0.0) -> Row:
-        name = candidate.name
+        load, match = outlook.load_of(candidate), outlook.match_of(candidate)
         return Row(
-            name,
-            tier,
-            candidate.model.name,
-            barriers.get(name, Barrier.NONE.value),
-            in_flight.of(name),
-            rank,
-            score,
+            name=candidate.name,
+            tier=tier,
+            model=candidate.model.name,
+            barrier=barriers.get(candidate.name, Barrier.NONE.value),
+            in_flight=load.requests,
+            queued_tokens=load.prefill_tokens,
+            waiting=outlook.queue_of(candidate).waiting,
+            matched_tokens=match.matched_tokens,
+            source=match.source.value,
+            estimated_ms=outlook.estimated_ms(candidate),
+            predicted_ms=outlook.predicted_ms(candidate),
+            rank=rank,
+            score=score,
         )
 
     order = account.ranking.order if account.ranking is not None else ()
@@ -95,4 +108,5 @@ def _kept_away(account: Account) -> Sequence[Surveyed]:
 def _barriers(account: Account) -> dict[str, str]:
     """Return what keeps, or should have kept, candidates away."""
     kept_away = account.found.kept_away if account.found is not None else ()
-    return {kept.candidate.name: kept.barrier.value for kept in kept_away}
+    barriers = {name: barrier.value for name, barrier in account.passed_over.items()}
+    return barriers | {kept.candidate.name: kept.barrier.value for kept in kept_away}

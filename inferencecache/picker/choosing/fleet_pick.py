@@ -1,39 +1,34 @@
-"""One Pick among the candidates of a fleet: rules, candidates, plugins, order, answer.
+"""One Pick among the candidates of a fleet: rules, candidates, signals, plugins, order, answer.
 
 Rules of this file: between the last step that may wait, the producers, and the answer nothing
 waits: limits and suppressions are looked at again there, and what is counted is counted for sure.
+A rehearsal takes the same steps up to that, and leaves nothing behind.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from inferencecache.clock import Clock
-from inferencecache.picker.choice import Choice, Outcome, Question, Refusal
-from inferencecache.picker.choosing.aftermath import Aftermath, AftermathParts
+from inferencecache.picker.choice import Choice, Outcome, QosClass, Question, Refusal
+from inferencecache.picker.choosing.aftermath import AftermathParts
 from inferencecache.picker.choosing.explain import Account, explained
+from inferencecache.picker.choosing.learning import LearningObserver, LearnsNothing
+from inferencecache.picker.choosing.narrowing import narrowed
+from inferencecache.picker.choosing.outlook import Knowledge, Outlook
+from inferencecache.picker.choosing.placing import Chosen, PlacingParts, choice_of, placed
 from inferencecache.picker.choosing.policy_gate import ALLOWED, PolicyGate, Verdict
-from inferencecache.picker.choosing.ranking import Ranker
+from inferencecache.picker.choosing.ranking import FALLBACK, ExploringPick, Ranked, TtftRanker
 from inferencecache.picker.choosing.scope import Scope
 from inferencecache.picker.choosing.suppression import Suppression, is_pickable
-from inferencecache.picker.choosing.survey import Survey, SurveyQuestion, survey
-from inferencecache.picker.choosing.tiers import is_full
-from inferencecache.picker.choosing.windows import context_need
-from inferencecache.picker.decisions import InFlight
+from inferencecache.picker.choosing.survey import Barrier, Survey, SurveyQuestion, survey
+from inferencecache.picker.choosing.tiers import TierTurn, Views, in_order
+from inferencecache.picker.choosing.views import given_to_plugins, views_of
+from inferencecache.picker.choosing.windows import context_need, counted_need, prompt_tokens_of
 from inferencecache.picker.explanation import Explanation
-from inferencecache.picker.fleet import Candidate, ModelRow, RankBy, Tier
-from inferencecache.picker.pipeline import (
-    NO_LOAD,
-    EndpointView,
-    LoadSnapshot,
-    PipelineRun,
-    Placed,
-    Ranking,
-)
-from inferencecache.picker.pipeline.reasons import token_text
-from inferencecache.picker.request import Api
+from inferencecache.picker.fleet import ModelRow, RankBy, Tier
+from inferencecache.picker.pipeline import EndpointView, PipelineRun, Ranking
+from inferencecache.picker.prefix import NoPrefixSignal, PrefixSignal
 from inferencecache.settings.picker_choice import PickerChoiceSettings
-
-Views = list[tuple[Tier, list[EndpointView]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +38,36 @@ class ChooserParts:
     Attributes:
         settings: Estimates and limits.
         clock: Monotonic time.
-        in_flight: What each destination has to do.
+        knowledge: What each candidate has to do, and how long it takes.
         ranker: Puts candidates in order where no profile does.
         suppression: Who is left alone.
         gate: Asks the rules.
+        prefix: Knows where prompts are warm.
+        observer: Told what is learnt.
     """
 
     settings: PickerChoiceSettings
     clock: Clock
-    in_flight: InFlight
-    ranker: Ranker
+    knowledge: Knowledge
+    ranker: TtftRanker
     suppression: Suppression
     gate: PolicyGate
+    prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
+    observer: LearningObserver = field(default_factory=LearnsNothing)
+
+    def placing(self) -> PlacingParts:
+        """Return those that take note of choices."""
+        return PlacingParts(
+            knowledge=self.knowledge,
+            ranker=self.ranker,
+            suppression=self.suppression,
+            gate=self.gate,
+            observer=self.observer,
+            aftermath=AftermathParts(
+                suppression=self.suppression, gate=self.gate, clock=self.clock
+            ),
+            clock=self.clock,
+        )
 
 
 class FleetPick:
@@ -62,22 +75,35 @@ class FleetPick:
 
     Args:
         parts: The chooser's collaborators.
-        aftermath: Who learns from what becomes of it.
+        placing: Who takes note of the choice.
         scope: Where to look.
         run: Its way through the plugins, behind their first step.
+        is_rehearsal: Whether nobody is to take note of it.
     """
 
     def __init__(
-        self, parts: ChooserParts, aftermath: AftermathParts, scope: Scope, run: PipelineRun
+        self,
+        parts: ChooserParts,
+        placing: PlacingParts,
+        scope: Scope,
+        run: PipelineRun,
+        *,
+        is_rehearsal: bool = False,
     ) -> None:
         self._parts = parts
-        self._aftermath = aftermath
+        self._placing = placing
         self._scope = scope
         self._run = run
+        self._is_rehearsal = is_rehearsal
         self._question: Question = run.question
-        self._need = context_need(self._question.request, parts.settings)
+        request = self._question.request
+        self._need = context_need(request, parts.settings)
+        self._outlook = Outlook(
+            parts.knowledge, prompt_tokens=prompt_tokens_of(request, parts.settings)
+        )
         self._verdicts: dict[ModelRow, Verdict] = {}
         self._degraded: list[str] = []
+        self._passed_over: dict[str, Barrier] = {}
 
     async def answer(self, profile_names: Iterable[str]) -> Choice | Refusal:
         """Take the steps in their order.
@@ -88,11 +114,11 @@ class FleetPick:
         denial = self._ask_rules()
         if denial:
             return self._refused(Outcome.POLICY_REJECTED, denial)
-        found = self._survey()
+        found, views = await self._sensed(self._survey())
         if found.refusal:
             return self._refused(Outcome.NO_WORKERS, found.refusal, found)
-        views = self._views(found)
         everybody = [view for _, tier_views in views for view in tier_views]
+        self._run.give(given_to_plugins(everybody, self._outlook))
         await self._run.produce(everybody)
         refusal = self._run.admit(everybody)
         if refusal is not None:
@@ -102,7 +128,7 @@ class FleetPick:
             return self._refused(Outcome.POLICY_REJECTED, limit, found, views)
         if not free:
             return self._refused(Outcome.NO_WORKERS, "candidates=suppressed", found, views)
-        return self._placed(found, free, frozenset(profile_names))
+        return self._ranked_and_placed(found, free, frozenset(profile_names))
 
     def _ask_rules(self) -> str:
         """Ask about every model that could serve; return why not, if it can be none of them."""
@@ -133,19 +159,29 @@ class FleetPick:
         )
         return survey(self._scope.matches, question, self._parts.suppression)
 
-    def _views(self, found: Survey) -> Views:
-        """Return the candidates as plugins see them, all with their load of this moment."""
-        counts = self._parts.in_flight.counts
-        loads = {0: NO_LOAD}
-
-        def view(candidate: Candidate) -> EndpointView:
-            count = counts.get(candidate.name, 0)
-            load = loads.get(count)
-            if load is None:
-                load = loads[count] = LoadSnapshot(requests_in_flight=count)
-            return EndpointView(candidate, load)
-
-        return [(field.tier, [view(each) for each in field.candidates]) for field in found.fields]
+    async def _sensed(self, found: Survey) -> tuple[Survey, Views]:
+        """Find out where the prompt is warm, and leave out whom its length is too much for."""
+        if found.refusal:
+            return found, []
+        parts, request = self._parts, self._question.request
+        views = views_of(found, parts.knowledge, parts.clock.monotonic_ns())
+        candidates = [view.candidate for _, tier_views in views for view in tier_views]
+        warm = await parts.prefix.sense(self._question, candidates)
+        counted = warm.prompt_tokens
+        tokens = prompt_tokens_of(request, parts.settings) if counted is None else counted
+        is_batch = self._question.qos is QosClass.BATCH
+        self._outlook = Outlook(
+            parts.knowledge,
+            found=warm,
+            prompt_tokens=tokens,
+            is_counted=counted is not None or request.prompt_tokens is not None,
+            spread=parts.settings.batch_spread if is_batch else 1.0,
+            now_ns=parts.clock.monotonic_ns(),
+        )
+        if counted is None or found.exceeds:
+            return found, views
+        self._need = counted_need(request, counted)
+        return narrowed(found, views, self._need, self._scope.pool.pool.context_overflow)
 
     def _still_free(self, views: Views, found: Survey) -> tuple[Views, str]:
         """Return who may be picked after the wait, and the limit that keeps others away."""
@@ -172,75 +208,83 @@ class FleetPick:
         ]
         return [entry for entry in free if entry[1]], next(iter(spent.values()), "")
 
-    def _placed(
+    def _ranked_and_placed(
         self, found: Survey, views: Views, profile_names: frozenset[str]
     ) -> Choice | Refusal:
         """Rank tier after tier, full ones last, and take the best of the first that has one."""
-        for tier, tier_views, is_last_resort in self._in_order(views):
-            ranking = self._ranked(tier, tier_views, profile_names)
-            if not ranking.order:
-                continue
-            placed = self._run.pre_request(ranking)
-            if isinstance(placed, Refusal):
-                return self._refused(placed.outcome, placed.reason, found, views)
-            explanation = self._explained(found, views, tier.name, ranking)
-            choice = self._chosen(tier, placed, found, is_full=is_last_resort)
-            return replace(choice, explanation=explanation)
-        return self._refused(Outcome.NO_WORKERS, "candidates=filtered", found, views)
-
-    def _in_order(self, views: Views) -> list[tuple[Tier, list[EndpointView], bool]]:
-        judged = [
-            (
-                tier,
-                tier_views,
-                is_full(tier, (view.candidate for view in tier_views), self._parts.in_flight),
-            )
-            for tier, tier_views in views
-        ]
-        return sorted(judged, key=lambda entry: entry[2])
+        now_ns = self._parts.clock.monotonic_ns()
+        may_spill = (
+            self._question.qos is QosClass.INTERACTIVE and self._scope.pool.pool.spills_to_providers
+        )
+        blind: list[tuple[TierTurn, Ranked]] = []
+        turns = in_order(views, self._parts.knowledge, now_ns, may_spill=may_spill)
+        for turn in turns:
+            ranked = self._ranked(turn.tier, turn.views, profile_names)
+            self._note_left_out(turn, ranked)
+            if ranked.ranking.order:
+                return self._placed(turn, ranked, found, views)
+            if ranked.unpredicted:
+                blind.append((turn, ranked))
+        for turn, ranked in blind:
+            local = [view for view in ranked.unpredicted if not view.candidate.is_provider]
+            if local:
+                ranking = self._parts.ranker.by_estimate(local, self._outlook)
+                return self._placed(turn, Ranked(ranking, FALLBACK), found, views)
+        reason = "candidates=unpredicted" if blind else "candidates=filtered"
+        return self._refused(Outcome.NO_WORKERS, reason, found, views)
 
     def _ranked(
         self, tier: Tier, views: Sequence[EndpointView], profile_names: frozenset[str]
-    ) -> Ranking:
+    ) -> Ranked:
         if tier.rank_by is RankBy.PROFILE or (tier.is_rank_default and profile_names):
             if profile_names and (not tier.profile or tier.profile in profile_names):
-                return self._run.rank(views, tier.profile)
+                ranking = self._run.rank(views, tier.profile)
+                return Ranked(ranking, ranking.profile)
             self._degraded.append("profile_missing")
-        return self._parts.ranker.rank(views)
+        exploring = None
+        if not self._is_rehearsal:
+            where = (self._scope.pool.pool.key, tier.name, self._scope.model)
+            exploring = ExploringPick(where, self._question.qos)
+        return self._parts.ranker.rank(tier, views, self._outlook, exploring)
 
-    def _chosen(self, tier: Tier, placed: Placed, found: Survey, *, is_full: bool) -> Choice:
-        """Count the choice and put it into words."""
-        parts, candidate = self._parts, placed.endpoint.candidate
-        now_ns = parts.clock.monotonic_ns()
-        limits = parts.gate.begin(self._verdicts[candidate.model], now_ns)
-        is_trying = parts.suppression.picked(candidate, now_ns)
-        parts.ranker.chosen(candidate)
-        degraded = [*self._degraded, *self._run.degraded]
-        if self._question.request.api is Api.UNKNOWN:
-            degraded.insert(0, "shape")
-        tokens = {
-            "tier": token_text(tier.name),
-            "rank": placed.ranking.profile or parts.ranker.name,
-            "prefix": "none",
-            "target": token_text(candidate.model.name),
-            "model": "default" if self._scope.is_default else "",
-            "context": "exceeds" if found.exceeds else "",
-            "saturated": "1" if is_full else "",
-            "pool_version": "skew" if self._scope.is_skewed else "",
-            "panic": "1" if found.panics else "",
-            "degraded": ",".join(degraded),
-        }
-        return Choice(
-            destination=candidate.destination,
-            target_model=candidate.model.name,
-            reason=";".join(f"{key}={value}" for key, value in tokens.items() if value),
-            is_degraded=found.panics or bool(degraded),
-            tier=tier.name,
+    def _note_left_out(self, turn: TierTurn, ranked: Ranked) -> None:
+        """Remember, for whoever asks, why candidates of a tier are not in its order."""
+        if not self._is_explained:
+            return
+        kept = {id(view) for view in ranked.ranking.scored}
+        unpredicted = {id(view) for view in ranked.unpredicted}
+        for view in turn.views:
+            if id(view) in unpredicted:
+                self._passed_over[view.name] = Barrier.UNPREDICTED
+            elif id(view) not in kept:
+                self._passed_over[view.name] = Barrier.FILTERED
+
+    def _placed(
+        self, turn: TierTurn, ranked: Ranked, found: Survey, views: Views
+    ) -> Choice | Refusal:
+        """Tell plugins, count the choice, and put it into words."""
+        explanation = self._explained(found, views, turn.tier.name, ranked.ranking)
+        candidate, plugins = ranked.ranking.order[0].endpoint.candidate, None
+        if not self._is_rehearsal:
+            told = self._run.pre_request(ranked.ranking)
+            if isinstance(told, Refusal):
+                return self._refused(told.outcome, told.reason, found, views)
+            candidate, plugins = told.endpoint.candidate, told.follower
+        chosen = Chosen(
             candidate=candidate,
-            follower=Aftermath(
-                self._aftermath, candidate, limits, placed.follower, is_trying=is_trying
-            ),
+            turn=turn,
+            ranked=ranked,
+            scope=self._scope,
+            found=found,
+            outlook=self._outlook,
+            degraded=(*self._degraded, *self._run.degraded),
         )
+        if self._is_rehearsal:
+            choice = choice_of(chosen, self._question, None)
+        else:
+            verdict = self._verdicts[candidate.model]
+            choice = placed(chosen, self._question, verdict, self._placing, plugins)
+        return replace(choice, explanation=explanation)
 
     def _refused(
         self,
@@ -252,6 +296,10 @@ class FleetPick:
         explanation = self._explained(found, views or [])
         return Refusal(outcome=outcome, reason=reason, explanation=explanation)
 
+    @property
+    def _is_explained(self) -> bool:
+        return self._is_rehearsal or bool(self._parts.settings.records_max)
+
     def _explained(
         self,
         found: Survey | None,
@@ -259,15 +307,16 @@ class FleetPick:
         tier: str = "",
         ranking: Ranking | None = None,
     ) -> Explanation | None:
-        settings = self._parts.settings
-        if not settings.records_max:
+        if not self._is_explained:
             return None
         account = Account(
             scope=self._scope,
             need=self._need,
+            outlook=self._outlook,
             found=found,
             views=[(named.name, tier_views) for named, tier_views in views],
+            passed_over=self._passed_over,
             tier=tier,
             ranking=ranking,
         )
-        return explained(account, self._parts.in_flight, settings.record_candidates_max)
+        return explained(account, self._parts.settings.record_candidates_max)

@@ -1,60 +1,100 @@
-"""Put the candidates of a tier in order."""
+"""Put the candidates of a tier in order by the time to the first token.
 
-from collections.abc import Sequence
+Rules of this file: the score is milliseconds, the fewest first; of equals, whoever was chosen
+longest ago. Where the order rests on predictions, a candidate without one is left out.
+"""
+
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import nsmallest
-from typing import Final, Protocol
+from typing import Final, NamedTuple
 
-from inferencecache.picker.decisions import InFlight
-from inferencecache.picker.fleet import Candidate
+from inferencecache.picker.choosing.exploration import Exploration
+from inferencecache.picker.choosing.outlook import Outlook
+from inferencecache.picker.fleet import Candidate, RankBy, Tier
 from inferencecache.picker.pipeline import EndpointView, Ranking, Scored
+from inferencecache.picker.qos import QosClass
 
 _ORDERED_MAX: Final = 16
 """How many of the best are put in order; nobody asks for more."""
 
-
-class Ranker(Protocol):
-    """Puts endpoints in order, where no scheduling profile does."""
-
-    @property
-    def name(self) -> str:
-        """What the reason of a Pick calls it."""
-        ...
-
-    def rank(self, endpoints: Sequence[EndpointView]) -> Ranking:
-        """Return the best of *endpoints* first; at least one if there is one."""
-        ...
-
-    def chosen(self, candidate: Candidate) -> None:
-        """Take note that a request goes to *candidate*."""
-        ...
+ESTIMATED: Final = "estimated"
+PREDICTED: Final = "predicted"
+FALLBACK: Final = "fallback"
+"""Estimated, because of nobody there is a prediction."""
 
 
-class LeastInFlight:
-    """The one with the fewest requests in flight for its weight; of equals, the idlest.
+class Ranked(NamedTuple):
+    """An order, and what made it.
 
-    Args:
-        in_flight: What each has to do.
+    Attributes:
+        ranking: The order.
+        name: What the reason of a Pick calls it.
+        unpredicted: Those that were left out because nothing is known of them.
+        explores: Whether the first is first because nobody has been there for long.
     """
 
-    name: Final = "in_flight"
+    ranking: Ranking
+    name: str
+    unpredicted: tuple[EndpointView, ...] = ()
+    explores: bool = False
 
-    def __init__(self, in_flight: InFlight) -> None:
-        self._in_flight = in_flight
+
+class ExploringPick(NamedTuple):
+    """What decides whether a Pick explores.
+
+    Attributes:
+        where: What it picks from.
+        qos: How long its request can wait.
+    """
+
+    where: tuple[object, ...]
+    qos: QosClass
+
+
+class TtftRanker:
+    """Ranks by estimates and predictions.
+
+    Args:
+        exploration: Says who explores.
+        heard_ns: Returns when a candidate last answered well, -1 if it never did.
+    """
+
+    def __init__(self, exploration: Exploration, heard_ns: Callable[[str], int]) -> None:
+        self._exploration = exploration
+        self._heard_ns = heard_ns
         self._turns: dict[str, int] = {}
         self._turn = 0
 
-    def rank(self, endpoints: Sequence[EndpointView]) -> Ranking:
-        """Return the endpoints with the least to do; the score is what they have, negated."""
-        counts, turns = self._in_flight.counts, self._turns
-        loads: list[tuple[float, int, str, EndpointView]] = []
-        for view in endpoints:
-            name, endpoint = view.candidate.name, view.candidate.endpoint
-            load = counts.get(name, 0) / (1.0 if endpoint is None else endpoint.weight)
-            loads.append((load, turns.get(name, 0), name, view))
-        least = nsmallest(_ORDERED_MAX, loads)
-        order = tuple([Scored(view, 0.0 - load) for load, _, _, view in least])
-        return Ranking(profile="", order=order, scored=tuple(endpoints))
+    def rank(
+        self,
+        tier: Tier,
+        views: Sequence[EndpointView],
+        outlook: Outlook,
+        exploring: ExploringPick | None,
+    ) -> Ranked:
+        """Return *views* in order.
+
+        Args:
+            tier: Whose candidates they are; says by what they are ranked.
+            views: The candidates.
+            outlook: What they would meet.
+            exploring: Whether this Pick explores depends on it; None never does.
+
+        Complexity: O(candidates).
+        """
+        if tier.rank_by is RankBy.PREDICTED_TTFT:
+            ranked = self._by_prediction(views, outlook)
+        else:
+            ranked = Ranked(self.by_estimate(views, outlook), ESTIMATED)
+        if exploring is None:
+            return ranked
+        return self._explored(ranked, self._explorable(tier, views), outlook, exploring)
+
+    def by_estimate(self, views: Sequence[EndpointView], outlook: Outlook) -> Ranking:
+        """Return *views* in the order of their estimates; each has one."""
+        timed = [(outlook.estimated_ms(view.candidate, is_spread=True), view) for view in views]
+        return self._ordered(timed)
 
     def chosen(self, candidate: Candidate) -> None:
         """Give *candidate* its turn."""
@@ -62,5 +102,62 @@ class LeastInFlight:
         self._turns[candidate.name] = self._turn
 
     def retain(self, names: AbstractSet[str]) -> None:
-        """Forget whose turn it was, of all but *names*."""
+        """Forget whose turn it was, of all but *names*, and what is due to be explored."""
         self._turns = {name: turn for name, turn in self._turns.items() if name in names}
+        self._exploration.forget()
+
+    def _by_prediction(self, views: Sequence[EndpointView], outlook: Outlook) -> Ranked:
+        timed: list[tuple[float, EndpointView]] = []
+        unpredicted: list[EndpointView] = []
+        for view in views:
+            predicted_ms = outlook.predicted_ms(view.candidate, is_spread=True)
+            if predicted_ms is None:
+                unpredicted.append(view)
+            else:
+                timed.append((predicted_ms, view))
+        return Ranked(self._ordered(timed), PREDICTED, tuple(unpredicted))
+
+    def _ordered(self, timed: Sequence[tuple[float, EndpointView]]) -> Ranking:
+        turns = self._turns
+        rows = [
+            (ms, turns.get(view.candidate.name, 0), view.candidate.name, view) for ms, view in timed
+        ]
+        order = tuple([Scored(view, ms) for ms, _, _, view in nsmallest(_ORDERED_MAX, rows)])
+        return Ranking(profile="", order=order, scored=tuple([view for _, view in timed]))
+
+    def _explorable(self, tier: Tier, views: Sequence[EndpointView]) -> list[EndpointView]:
+        """Return those of whom evidence matters, and who may be sent a request for its sake."""
+        is_predicted = tier.rank_by is RankBy.PREDICTED_TTFT
+        return [
+            view
+            for view in views
+            if (tier.explores if view.candidate.is_provider else is_predicted)
+        ]
+
+    def _explored(
+        self,
+        ranked: Ranked,
+        explorable: Sequence[EndpointView],
+        outlook: Outlook,
+        exploring: ExploringPick,
+    ) -> Ranked:
+        """Put the one heard of longest ago first, if it is this Pick's turn."""
+        if len(ranked.ranking.scored) + len(ranked.unpredicted) <= 1 or not explorable:
+            return ranked
+        if not self._exploration.is_due(exploring.where, exploring.qos):
+            return ranked
+        oldest = min(explorable, key=self._age)
+        others = [scored for scored in ranked.ranking.order if scored.endpoint is not oldest]
+        if len(others) < len(ranked.ranking.order) and ranked.ranking.order[0].endpoint is oldest:
+            return ranked
+        first = Scored(oldest, outlook.expected_ms(oldest.candidate))
+        ranking = Ranking(
+            profile="",
+            order=(first, *others[: _ORDERED_MAX - 1]),
+            scored=ranked.ranking.scored,
+        )
+        return Ranked(ranking, ranked.name, ranked.unpredicted, explores=True)
+
+    def _age(self, view: EndpointView) -> tuple[int, int, str]:
+        name = view.candidate.name
+        return (self._heard_ns(name), self._turns.get(name, 0), name)

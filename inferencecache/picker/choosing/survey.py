@@ -33,6 +33,10 @@ class Barrier(StrEnum):
     SUPPRESSED = "suppressed"
     PROBING = "probing"
     """It was suppressed, and another request is trying it."""
+    FILTERED = "filtered"
+    """A scheduling profile leaves it out."""
+    UNPREDICTED = "unpredicted"
+    """Its tier is ranked by predictions, and too little was reported of it lately."""
 
 
 _BARRIERS = {

@@ -1,20 +1,74 @@
-"""When a tier of a pool is full."""
+"""In which order the tiers of a pool are tried: full ones last, and who may spill where.
 
-from collections.abc import Iterable
+Rules of this file: a tier whose workers have all they can do is passed over while another has room.
+Providers cost money, so a request goes on to one for that reason only where the pool says so, and
+only if it cannot wait. Where nobody has room, the first tier takes it: engines queue.
+"""
 
-from inferencecache.picker.decisions import InFlight
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from inferencecache.picker.choosing.outlook import Knowledge
 from inferencecache.picker.fleet import Candidate, Tier, WorkerSet
+from inferencecache.picker.pipeline import EndpointView
+
+Views = list[tuple[Tier, list[EndpointView]]]
+"""The candidates of a Pick by tier, in the pool's order; no tier is empty."""
 
 
-def is_full(tier: Tier, candidates: Iterable[Candidate], in_flight: InFlight) -> bool:
-    """Return whether *candidates* have as much to do as *tier* lets them have.
+class TierTurn(NamedTuple):
+    """A tier to be tried.
 
-    Providers have no number of requests at which they are full.
+    Attributes:
+        tier: Which one.
+        views: Its candidates, or some of them.
+        is_full: Whether it is tried although its workers have all they can do.
     """
-    counts, load, room = in_flight.counts, 0, 0
+
+    tier: Tier
+    views: Sequence[EndpointView]
+    is_full: bool = False
+
+
+def saturation_of(candidates: Iterable[Candidate], knowledge: Knowledge, now_ns: int) -> float:
+    """Return which share of what the workers among *candidates* can do at once they have to do.
+
+    Providers have no number of requests at which they are full; they alone are never full.
+
+    Complexity: O(candidates).
+    """
+    load, room = 0, 0
     for candidate in candidates:
         member = candidate.member
         if isinstance(member, WorkerSet):
             room += member.priors.concurrency_max
-            load += counts.get(candidate.name, 0)
-    return bool(room) and load >= room * tier.saturation_max
+            load += knowledge.queue_of(candidate, now_ns).requests
+    return load / room if room else 0.0
+
+
+def in_order(views: Views, knowledge: Knowledge, now_ns: int, *, may_spill: bool) -> list[TierTurn]:
+    """Return the tiers in the order in which they are tried.
+
+    Args:
+        views: Their candidates.
+        knowledge: What these have to do.
+        now_ns: Monotonic time.
+        may_spill: Whether the request may go to a provider because workers before it are full.
+
+    Complexity: O(candidates).
+    """
+    free: list[TierTurn] = []
+    full: list[TierTurn] = []
+    spared: list[TierTurn] = []
+    for tier, tier_views in views:
+        saturation = saturation_of((view.candidate for view in tier_views), knowledge, now_ns)
+        is_full = saturation >= tier.saturation_max
+        left = tier_views
+        if full and not may_spill:
+            providers = [view for view in tier_views if view.candidate.is_provider]
+            if providers:
+                spared.append(TierTurn(tier, providers))
+                left = [view for view in tier_views if not view.candidate.is_provider]
+        if left:
+            (full if is_full else free).append(TierTurn(tier, left, is_full))
+    return [*free, *full, *spared]

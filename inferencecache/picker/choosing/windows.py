@@ -42,3 +42,23 @@ def context_need(request: InferenceRequest, settings: PickerChoiceSettings) -> C
     if counted is not None and counted >= estimated:
         return ContextNeed(counted + answer, is_exact=True)
     return ContextNeed(estimated + answer, is_exact=False)
+
+
+def counted_need(request: InferenceRequest, prompt_tokens: int) -> ContextNeed:
+    """Return what *request* needs, now that somebody has counted its prompt."""
+    return ContextNeed(prompt_tokens + (request.output_tokens_max or 0), is_exact=True)
+
+
+def prompt_tokens_of(request: InferenceRequest, settings: PickerChoiceSettings) -> int:
+    """Return the length of the prompt, as given in token ids or else estimated from its bytes.
+
+    >>> from inferencecache.picker.request import Api
+    >>> request = InferenceRequest(
+    ...     api=Api.COMPLETIONS, model="m", model_names=("m",), model_spans=(), prompt_bytes=4_000
+    ... )
+    >>> prompt_tokens_of(request, PickerChoiceSettings())
+    1000
+    """
+    if request.prompt_tokens is not None:
+        return request.prompt_tokens
+    return -(-(request.prompt_bytes or 0) // settings.bytes_per_token)

@@ -55,6 +55,8 @@ class Pool:
         tiers: In the order in which they are tried.
         default_model: Stands in where a body names none that is served; empty for none.
         context_overflow: What becomes of a request that fits nowhere.
+        spills_to_providers: Whether a request that cannot wait goes on to a provider because the
+            workers before it have all they can do.
         resource_version: Of the object that was loaded; empty if it says none.
     """
 
@@ -62,4 +64,5 @@ class Pool:
     tiers: tuple[Tier, ...]
     default_model: str = ""
     context_overflow: ContextOverflow = ContextOverflow.LARGEST
+    spills_to_providers: bool = False
     resource_version: str = ""

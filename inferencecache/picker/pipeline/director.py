@@ -4,6 +4,7 @@ Use it like this; each step may be left out, their order may not change::
 
     run = director.open(question)
     refusal = run.pre_admit()                    # then rules, then candidates
+    run.give(known)                              # what is known of them without plugins
     await run.produce(endpoints)
     refusal = run.admit(endpoints)
     ranking = run.rank(endpoints_of_a_tier, "its profile")
@@ -26,9 +27,11 @@ from inferencecache.picker.pipeline.endpoint import EndpointView
 from inferencecache.picker.pipeline.faults import DeniedError
 from inferencecache.picker.pipeline.following import ResponseFollower, ResponsePlugins
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
+from inferencecache.picker.pipeline.keys import GIVEN_KEYS
 from inferencecache.picker.pipeline.observer import FailureKind, Hook, PipelineObserver
 from inferencecache.picker.pipeline.pipeline import Pipeline
 from inferencecache.picker.pipeline.plugin import HookT, Named
+from inferencecache.picker.pipeline.produced import Produced
 from inferencecache.picker.pipeline.producer_work import ProducerRunner, ProducerWork
 from inferencecache.picker.pipeline.profile import run_profile
 from inferencecache.picker.pipeline.reasons import token_text
@@ -104,12 +107,13 @@ class PipelineRun:
         degraded: What failed so far, as tokens for the reason: ``plugin:way``.
     """
 
-    __slots__ = ("_missing", "_parts", "_pipeline", "degraded", "question", "request")
+    __slots__ = ("_given", "_missing", "_parts", "_pipeline", "degraded", "question", "request")
 
     def __init__(self, parts: DirectorParts, question: Question, request: Request) -> None:
         self._parts = parts
         self._pipeline = parts.pipeline
         self._missing: set[str] = set()
+        self._given = 0
         self.question = question
         self.request = request
         self.degraded: list[str] = []
@@ -123,6 +127,28 @@ class PipelineRun:
         self.request.attributes.is_closed = True
         return None
 
+    def give(self, known: Produced) -> None:
+        """Tell plugins what whoever chooses knows; what they say themselves stays theirs.
+
+        Args:
+            known: About the request, and about its endpoints.
+        """
+        own = {name for step in self._pipeline.producers for name in step.produces}
+        own.update(self.request.attributes)
+        said = known.about_request.keys() | {
+            name for values in known.about_endpoints.values() for name in values
+        }
+        self._missing = set(GIVEN_KEYS - said - own)
+        about_request = {
+            name: value for name, value in known.about_request.items() if name not in own
+        }
+        self.request.attributes.commit(about_request)
+        self._given = len(about_request)
+        for endpoint, values in known.about_endpoints.items():
+            given = {name: value for name, value in values.items() if name not in own}
+            if given:
+                endpoint.attributes = endpoint.attributes.joined(given)
+
     async def produce(self, endpoints: Sequence[EndpointView]) -> None:
         """Let producers find out what they can about the request and its candidates."""
         self.request.attributes.is_closed = True
@@ -134,8 +160,9 @@ class PipelineRun:
             self.request,
             tuple(endpoints),
             parts.observer,
-            parts.attributes_max,
+            parts.attributes_max + self._given,
         )
+        work.missing |= self._missing
         await parts.runner.run(work)
         self._missing = work.missing
         self.degraded.extend(f"{name}:{kind}" for name, kind in work.failed)

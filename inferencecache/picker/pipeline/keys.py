@@ -62,3 +62,6 @@ PREFIX_MATCH: Final = AttributeKey("prefix-match", PrefixMatch)
 
 PROMPT_TOKENS: Final = AttributeKey("prompt-tokens", PromptTokens)
 """About the request: the length of its prompt."""
+
+GIVEN_KEYS: Final = frozenset({PREFIX_MATCH.name, PROMPT_TOKENS.name})
+"""Names of those that whoever chooses says itself, unless a plugin produces them."""

@@ -16,6 +16,7 @@ from inferencecache.picker.pipeline.hooks import (
     ImmediateProducer,
     TimeoutAwareProducer,
 )
+from inferencecache.picker.pipeline.keys import GIVEN_KEYS
 from inferencecache.picker.pipeline.plugin import Instance
 
 
@@ -73,8 +74,8 @@ def check_keys(instances: Sequence[Instance]) -> None:
 
 
 def missing_keys(instances: Sequence[Instance]) -> dict[str, str]:
-    """Return the required keys that nobody produces, each with the first plugin that needs it."""
-    made = {key.name for instance in instances for key in instance.produces}
+    """Return the required keys that nobody knows, each with the first plugin that needs it."""
+    made = {key.name for instance in instances for key in instance.produces} | GIVEN_KEYS
     missing: dict[str, str] = {}
     for instance in instances:
         for key in instance.consumes:
@@ -114,7 +115,7 @@ def plan_producers(
             names.discard(free)
         places[free] = len(steps)
         after = frozenset(places[name] for name in before[free])
-        step = _step(by_name[free], frozenset(maker_of), default_timeout_ns)
+        step = _step(by_name[free], GIVEN_KEYS.union(maker_of), default_timeout_ns)
         steps.append(replace(step, index=len(steps), after=after))
     return tuple(steps)
 

@@ -25,13 +25,13 @@ class WorkerPredictor:
     """Learns and predicts for all workers.
 
     Args:
-        settings: What counts as evidence.
-        workers_max: Most workers with a fit of their own; the one unheard of longest goes first.
+        settings: What counts as evidence, and how much of it is kept: of more workers than that the
+            one unheard of longest goes first.
     """
 
-    def __init__(self, settings: TtftSettings, workers_max: int) -> None:
+    def __init__(self, settings: TtftSettings) -> None:
         self._settings = settings
-        self._workers_max = workers_max
+        self._workers_max = settings.workers_max
         self._sets: OrderedDict[ObjectName, _SetModel] = OrderedDict()
         self._workers: OrderedDict[tuple[ObjectName, str], ForgettingFit] = OrderedDict()
 
@@ -64,7 +64,7 @@ class WorkerPredictor:
         clamped_ms = min(max(1.0, observed_ms), float(self._settings.observed_ms_max))
         features = situation.features()
         of_set = self._set_model(worker_set)
-        start = prior_weights(priors)
+        start = prior_weights(priors, self._settings)
         of_set.fit.observe(features, clamped_ms, start, now_ns)
         of_set.evidence.add(now_ns)
         fit = self._worker_fit(worker_set, endpoint)
@@ -87,7 +87,7 @@ class WorkerPredictor:
         if of_set is None or not of_set.evidence.is_enough(now_ns):
             return None
         features = situation.features()
-        set_weights: Features = of_set.fit.weights(prior_weights(priors))
+        set_weights: Features = of_set.fit.weights(prior_weights(priors, self._settings))
         fit = self._workers.get((worker_set, endpoint))
         predicted_ms = (
             sum(w * f for w, f in zip(set_weights, features, strict=True))

@@ -16,15 +16,19 @@ Features = tuple[float, float, float, float]
 class Situation:
     """A request as an endpoint would meet it.
 
+    What is ahead of it may be a fraction: it counts by the endpoint's weight.
+
     Attributes:
         uncached_tokens: Tokens of its prompt that the endpoint must compute.
         uncached_tokens_ahead: The same of all requests before it whose first token is to come.
         requests_ahead: Requests that the endpoint has to do.
+        waiting_ahead: Those of them that it has not begun with.
     """
 
     uncached_tokens: int
-    uncached_tokens_ahead: int
-    requests_ahead: int
+    uncached_tokens_ahead: float
+    requests_ahead: float
+    waiting_ahead: float = 0.0
 
     def features(self) -> Features:
         """Return it as a row of a fit."""

@@ -13,6 +13,7 @@ from fleets import (
 )
 
 from inferencecache.picker.choice import Outcome
+from inferencecache.picker.decisions import Ending
 from inferencecache.picker.fleet import ContextOverflow
 from inferencecache.picker.request import Api
 
@@ -102,11 +103,11 @@ def test_a_body_of_no_known_shape_is_degraded() -> None:
     assert tokens_of(choice.reason)["degraded"] == "shape"
 
 
-def test_the_fewest_in_flight_for_its_weight() -> None:
+def test_load_counts_by_weight() -> None:
     """A worker of weight 3 gets three times as many."""
     members = worker_set("s", row("m"), addresses=["a:1", "b:1"], weights={"a:1": 3.0, "b:1": 1.0})
     rig = ChooserRig(fleet(tier("t", members)))
-    names = [rig.begun().name for _ in range(40)]
+    names = [rig.chosen().name for _ in range(40)]
     assert names.count("a:1") == 30
     assert names.count("b:1") == 10
 
@@ -115,7 +116,7 @@ def test_of_equals_the_one_that_waited_longest() -> None:
     """Also when every request ends before the next one begins."""
     members = worker_set("s", row("m"), addresses=["a:1", "b:1", "c:1"])
     rig = ChooserRig(fleet(tier("t", members)))
-    assert [rig.chosen().name for _ in range(6)] == ["a:1", "b:1", "c:1"] * 2
+    assert [rig.passed().name for _ in range(6)] == ["a:1", "b:1", "c:1"] * 2
 
 
 def test_a_full_tier_is_passed_over() -> None:
@@ -123,21 +124,23 @@ def test_a_full_tier_is_passed_over() -> None:
     first = worker_set("first", row("m"), concurrency=2)
     second = worker_set("second", row("m"), concurrency=1)
     rig = ChooserRig(fleet(tier("one", first), tier("two", second)))
-    choices = [rig.begun() for _ in range(5)]
+    choices = [rig.chosen() for _ in range(5)]
     assert [choice.tier for choice in choices] == ["one", "one", "two", "one", "one"]
     full = [tokens_of(choice.reason).get("saturated", "") for choice in choices]
     assert full == ["", "", "", "1", "1"]
-    for _ in range(3):
-        rig.in_flight.end("first:1")
-    assert rig.begun().tier == "one"
+    for choice in (choices[0], choices[1], choices[3]):
+        assert choice.follower is not None
+        choice.follower.ended(Ending.FINISHED, None)
+    assert rig.chosen().tier == "one"
 
 
 def test_a_tier_is_full_where_its_pool_says() -> None:
     """At half of what its workers can do; providers are never full."""
     half = worker_set("half", row("m"), concurrency=4)
     vendor = provider("vendor", row("m"))
-    rig = ChooserRig(fleet(tier("one", half, saturation=0.5), tier("two", vendor)))
-    assert [rig.begun().tier for _ in range(5)] == ["one", "one", "two", "two", "two"]
+    tiers = (tier("one", half, saturation=0.5), tier("two", vendor))
+    rig = ChooserRig(fleet(*tiers, spills=True))
+    assert [rig.chosen().tier for _ in range(5)] == ["one", "one", "two", "two", "two"]
 
 
 def test_an_empty_tier_is_passed_over() -> None:
@@ -159,18 +162,18 @@ def test_a_choice_can_be_explained() -> None:
     """Who was ranked, who was kept away, and by what; the chosen one comes first."""
     busy = worker_set("busy", row("m"), addresses=["a:1", "b:1"])
     rig = ChooserRig(fleet(tier("one", SMALL, busy), tier("two", LARGE)))
-    rig.in_flight.begin("a:1")
+    rig.load("a:1", prefill_tokens=800)
     explanation = rig.chosen(question(prompt_tokens=2_000)).explanation
     assert explanation is not None
     shown = {
-        found.name: (found.tier, found.barrier, found.in_flight, found.rank)
+        found.name: (found.tier, found.barrier, found.in_flight, found.rank, found.estimated_ms)
         for found in explanation.candidates
     }
     assert shown == {
-        "b:1": ("one", "none", 0, 1),
-        "a:1": ("one", "none", 1, 2),
-        "provider:default/large": ("two", "none", 0, 0),
-        "small:1": ("", "context", 0, 0),
+        "b:1": ("one", "none", 0, 1, 50.0 + 2_000 / 8),
+        "a:1": ("one", "none", 1, 2, 50.0 + 2_800 / 8 + 1.0),
+        "provider:default/large": ("two", "none", 0, 0, 1_000.0),
+        "small:1": ("", "context", 0, 0, 50.0 + 2_000 / 8),
     }
     assert explanation.candidates[0].name == "b:1"
     assert explanation.candidates_total == 4

@@ -86,7 +86,7 @@ def test_a_place_stands_once_under_a_name() -> None:
     first = worker_set("one", row("m"), addresses=["a:1", "b:1"])
     second = worker_set("two", row("m"), addresses=["b:1", "c:1"])
     rig = ChooserRig(fleet(tier("t", first, second)))
-    assert [rig.begun().name for _ in range(6)] == ["a:1", "b:1", "c:1"] * 2
+    assert [rig.chosen().name for _ in range(6)] == ["a:1", "b:1", "c:1"] * 2
 
 
 def test_workers_that_only_read_prompts_are_no_destination() -> None:
@@ -98,7 +98,7 @@ def test_workers_that_only_read_prompts_are_no_destination() -> None:
         roles={"p:1": EndpointRole.PREFILL, "d:1": EndpointRole.DECODE},
     )
     rig = ChooserRig(fleet(tier("t", members)))
-    assert [rig.begun().name for _ in range(3)] == ["d:1"] * 3
+    assert [rig.chosen().name for _ in range(3)] == ["d:1"] * 3
 
 
 def test_the_target_is_what_the_member_calls_it() -> None:

@@ -118,7 +118,7 @@ def test_the_reason_names_rule_and_why() -> None:
 def test_a_denied_model_is_not_to_be_had_under_another_name() -> None:
     """An alias leads to what is left; where nothing is left, the answer is no."""
     rig = ChooserRig(under(policy(rule(DENY, models={"org/llama"}))))
-    assert {rig.begun(question("chat")).target_model for _ in range(4)} == {"vendor/gpt"}
+    assert {rig.chosen(question("chat")).target_model for _ in range(4)} == {"vendor/gpt"}
     assert rig.refused(question("org/llama")).outcome is Outcome.POLICY_REJECTED
     by_alias = ChooserRig(under(policy(rule(DENY, models={"chat"}))))
     for name in ("chat", "org/llama", "vendor/gpt"):
@@ -218,5 +218,5 @@ def test_an_allowed_alias_does_not_lead_to_another_model() -> None:
     """Where everything else is denied, only what the rule names by any name is left."""
     only = policy(rule(ALLOW, models={"org/llama"}), default=DENY)
     rig = ChooserRig(under(only))
-    assert {rig.begun(question("chat")).target_model for _ in range(4)} == {"org/llama"}
+    assert {rig.chosen(question("chat")).target_model for _ in range(4)} == {"org/llama"}
     assert rig.refused(question("vendor/gpt")).outcome is Outcome.POLICY_REJECTED

@@ -25,9 +25,14 @@ TOKENS = st.integers(min_value=0, max_value=2_000_000)
 REQUESTS = st.integers(min_value=0, max_value=10_000)
 
 
-def situation(own: int, ahead: int = 0, requests: int = 0) -> Situation:
-    """Return a situation by its three numbers."""
-    return Situation(uncached_tokens=own, uncached_tokens_ahead=ahead, requests_ahead=requests)
+def situation(own: int, ahead: int = 0, requests: int = 0, waiting: int = 0) -> Situation:
+    """Return a situation by its numbers."""
+    return Situation(
+        uncached_tokens=own,
+        uncached_tokens_ahead=ahead,
+        requests_ahead=requests,
+        waiting_ahead=waiting,
+    )
 
 
 def true_ms(met: Situation) -> float:
@@ -44,7 +49,7 @@ def drawn(rng: random.Random) -> Situation:
 def taught(*, outliers: float = 0.0, reports: int = 300) -> WorkerPredictor:
     """Return a predictor that has seen reports of one engine, one each 100 ms."""
     rng = random.Random(7)
-    predictor = WorkerPredictor(SETTINGS, workers_max=8)
+    predictor = WorkerPredictor(SETTINGS)
     for count in range(reports):
         met = drawn(rng)
         is_outlier = rng.random() < outliers
@@ -65,28 +70,25 @@ def predicted(predictor: WorkerPredictor, endpoint: str, met: Situation, at_s: i
 
 
 def test_estimate_adds_base_prefill_and_queue() -> None:
-    """50 ms, 4,000 tokens at 8 a millisecond, and two waiting requests."""
-    found = estimated_ttft_ms(situation(1_000, 3_000), PRIORS, waiting=2, waiting_request_ms=20.0)
-    assert found == pytest.approx(50.0 + 4_000 / 8.0 + 40.0)
+    """50 ms, 4,000 tokens at 8 a millisecond, five requests, two of which wait."""
+    found = estimated_ttft_ms(situation(1_000, 3_000, 5, 2), PRIORS, SETTINGS)
+    assert found == pytest.approx(50.0 + 4_000 / 8.0 + 5 * 1.0 + 2 * 20.0)
 
 
-@given(own=TOKENS, ahead=TOKENS, waiting=REQUESTS, more=TOKENS)
+@given(own=TOKENS, ahead=TOKENS, requests=REQUESTS, waiting=REQUESTS, more=TOKENS)
 def test_estimate_grows_with_tokens_and_queue(
-    own: int, ahead: int, waiting: int, more: int
+    own: int, ahead: int, requests: int, waiting: int, more: int
 ) -> None:
     """More work is never estimated to be faster."""
-    base = estimated_ttft_ms(
-        situation(own, ahead), PRIORS, waiting=waiting, waiting_request_ms=20.0
-    )
-    assert base >= 50.0
-    for other in (situation(own + more, ahead), situation(own, ahead + more)):
-        assert estimated_ttft_ms(other, PRIORS, waiting=waiting, waiting_request_ms=20.0) >= base
-    assert (
-        estimated_ttft_ms(
-            situation(own, ahead), PRIORS, waiting=waiting + 1, waiting_request_ms=20.0
-        )
-        == base + 20.0
-    )
+    base = estimated_ttft_ms(situation(own, ahead, requests, waiting), PRIORS, SETTINGS)
+    assert 50.0 <= base < float("inf")
+    for other in (
+        situation(own + more, ahead, requests, waiting),
+        situation(own, ahead + more, requests, waiting),
+        situation(own, ahead, requests + more, waiting),
+        situation(own, ahead, requests, waiting + more),
+    ):
+        assert estimated_ttft_ms(other, PRIORS, SETTINGS) >= base
 
 
 def test_worker_learns_an_engines_speed() -> None:
@@ -143,7 +145,7 @@ def test_worker_a_slower_engine_is_noticed() -> None:
 
 def test_worker_keeps_no_more_workers_than_it_may() -> None:
     """The one that was unheard of longest goes."""
-    predictor = WorkerPredictor(SETTINGS, workers_max=3)
+    predictor = WorkerPredictor(TtftSettings(workers_max=3))
     for number in range(10):
         predictor.observe(
             SET,
@@ -191,7 +193,7 @@ def test_worker_is_a_number_that_grows_with_the_work(
     more: int,
 ) -> None:
     """Whatever was reported: a number, within bounds, monotone in each kind of work."""
-    predictor = WorkerPredictor(SETTINGS, workers_max=4)
+    predictor = WorkerPredictor(SETTINGS)
     for met_own, met_ahead, met_requests, observed_ms in reports:
         predictor.observe(
             SET,

@@ -1,0 +1,140 @@
+"""What each candidate of one Pick would meet, and when it would give a first token.
+
+Everything is as of the moment at which it is asked for, so that of a hundred Picks that waited
+together each sees what the one before has added.
+"""
+
+from dataclasses import dataclass
+
+from inferencecache.picker.fleet import Candidate, WorkerSet
+from inferencecache.picker.load import (
+    IDLE,
+    CandidateLoad,
+    EngineSignals,
+    LoadTable,
+    Queue,
+    queue_of,
+)
+from inferencecache.picker.prefix import NO_MATCH, NOTHING_FOUND, CandidateMatch, PrefixFound
+from inferencecache.picker.ttft import Foresight, Situation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """What all Picks of a server know.
+
+    Attributes:
+        loads: What each candidate was given.
+        signals: What engines say of themselves.
+        foresight: How long they take.
+    """
+
+    loads: LoadTable
+    signals: EngineSignals
+    foresight: Foresight
+
+    def queue_of(self, candidate: Candidate, now_ns: int) -> Queue:
+        """Return what *candidate* has to do; nobody knows what waits at a provider."""
+        load = self.loads.of(candidate.name)
+        member = candidate.member
+        if not isinstance(member, WorkerSet):
+            return Queue(load.requests, 0)
+        signal = self.signals.of(candidate.name, now_ns)
+        return queue_of(load, signal, member.priors.concurrency_max)
+
+
+class Outlook:
+    """The candidates of one Pick.
+
+    Args:
+        knowledge: What is known of them.
+        found: Where the prompt is warm.
+        prompt_tokens: Its length, counted or estimated.
+        is_counted: Whether the length is for certain.
+        spread: How many times what others have to do counts; 1 as it is.
+        now_ns: Monotonic time.
+
+    Attributes:
+        found: As given.
+        prompt_tokens: As given.
+        is_counted: As given.
+    """
+
+    __slots__ = ("_knowledge", "_now_ns", "_spread", "found", "is_counted", "prompt_tokens")
+
+    def __init__(  # noqa: PLR0913 - all that an outlook depends on
+        self,
+        knowledge: Knowledge,
+        *,
+        found: PrefixFound = NOTHING_FOUND,
+        prompt_tokens: int = 0,
+        is_counted: bool = False,
+        spread: float = 1.0,
+        now_ns: int = 0,
+    ) -> None:
+        self._knowledge = knowledge
+        self._spread = spread
+        self._now_ns = now_ns
+        self.found = found
+        self.prompt_tokens = prompt_tokens
+        self.is_counted = is_counted
+
+    def queue_of(self, candidate: Candidate) -> Queue:
+        """Return what *candidate* has to do."""
+        return self._knowledge.queue_of(candidate, self._now_ns)
+
+    def load_of(self, candidate: Candidate) -> CandidateLoad:
+        """Return what this picker has given to *candidate*."""
+        return self._knowledge.loads.of(candidate.name)
+
+    def match_of(self, candidate: Candidate) -> CandidateMatch:
+        """Return what *candidate* has of the prompt."""
+        return self.found.matches.get(candidate.name, NO_MATCH)
+
+    def uncached_of(self, candidate: Candidate) -> int:
+        """Return how many tokens of the prompt *candidate* must compute."""
+        matched = self.found.matches.get(candidate.name)
+        return max(0, self.prompt_tokens - (0 if matched is None else matched.matched_tokens))
+
+    def situation_of(self, candidate: Candidate, *, is_spread: bool = False) -> Situation:
+        """Return what the request would meet at *candidate*.
+
+        Args:
+            candidate: Where.
+            is_spread: Whether what others have to do counts as often as this Pick wants, not once.
+        """
+        knowledge, endpoint = self._knowledge, candidate.endpoint
+        load = knowledge.loads.loads.get(candidate.name, IDLE)
+        requests, waiting = knowledge.queue_of(candidate, self._now_ns)
+        share = self._spread if is_spread else 1.0
+        if endpoint is not None:
+            share /= endpoint.weight
+        return Situation(
+            uncached_tokens=self.uncached_of(candidate),
+            uncached_tokens_ahead=load.prefill_tokens * share,
+            requests_ahead=requests * share,
+            waiting_ahead=waiting * share,
+        )
+
+    def estimated_ms(self, candidate: Candidate, *, is_spread: bool = False) -> float:
+        """Return when *candidate* is estimated to give a first token, in milliseconds."""
+        return self._knowledge.foresight.estimated_ms(
+            candidate,
+            self.situation_of(candidate, is_spread=is_spread),
+            self.prompt_tokens,
+            self._now_ns,
+        )
+
+    def predicted_ms(self, candidate: Candidate, *, is_spread: bool = False) -> float | None:
+        """Return the same from reports; None where there are too few."""
+        return self._knowledge.foresight.predicted_ms(
+            candidate,
+            self.situation_of(candidate, is_spread=is_spread),
+            self.prompt_tokens,
+            self._now_ns,
+        )
+
+    def expected_ms(self, candidate: Candidate) -> float:
+        """Return the best that is known: the prediction, or else the estimate."""
+        predicted_ms = self.predicted_ms(candidate)
+        return self.estimated_ms(candidate) if predicted_ms is None else predicted_ms

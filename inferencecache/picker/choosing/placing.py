@@ -1,0 +1,163 @@
+"""Count one choice, and put it into words; from here on it has consequences."""
+
+from dataclasses import dataclass
+
+from inferencecache.clock import Clock
+from inferencecache.picker.choice import Choice, Question
+from inferencecache.picker.choosing.aftermath import Aftermath, AftermathParts
+from inferencecache.picker.choosing.learning import Followers, Learning, LearningObserver
+from inferencecache.picker.choosing.outlook import Knowledge, Outlook
+from inferencecache.picker.choosing.policy_gate import PolicyGate, Verdict
+from inferencecache.picker.choosing.ranking import Ranked, TtftRanker
+from inferencecache.picker.choosing.scope import Scope
+from inferencecache.picker.choosing.suppression import Suppression
+from inferencecache.picker.choosing.survey import Survey
+from inferencecache.picker.choosing.tiers import TierTurn
+from inferencecache.picker.decisions import DecisionFollower
+from inferencecache.picker.fleet import Candidate
+from inferencecache.picker.pipeline.reasons import token_text
+from inferencecache.picker.prefix import PrefixSource
+from inferencecache.picker.request import Api
+
+_DECODE_TOKENS_MAX = 2**31 - 1
+"""A body may ask for any number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacingParts:
+    """Whoever takes note of choices.
+
+    Attributes:
+        knowledge: Counts load, and learns how long it takes.
+        ranker: Gives turns.
+        suppression: Lets one request at a time try somebody who has failed.
+        gate: Counts against limits.
+        observer: Told what is learnt.
+        aftermath: Who learns from failures.
+        clock: Monotonic time.
+    """
+
+    knowledge: Knowledge
+    ranker: TtftRanker
+    suppression: Suppression
+    gate: PolicyGate
+    observer: LearningObserver
+    aftermath: AftermathParts
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What a Pick has come to.
+
+    Attributes:
+        candidate: Where it goes.
+        turn: The tier it was found in.
+        ranked: How that was ranked.
+        scope: Where it was looked.
+        found: Who could have taken it.
+        outlook: What it meets.
+        degraded: What was missing, as tokens.
+    """
+
+    candidate: Candidate
+    turn: TierTurn
+    ranked: Ranked
+    scope: Scope
+    found: Survey
+    outlook: Outlook
+    degraded: tuple[str, ...]
+
+
+def choice_of(chosen: Chosen, question: Question, follower: DecisionFollower | None) -> Choice:
+    """Return *chosen* as an answer to *question*.
+
+    Args:
+        chosen: What it has come to.
+        question: What was asked.
+        follower: Told how it goes on.
+    """
+    candidate, turn, found = chosen.candidate, chosen.turn, chosen.found
+    prefix, degraded = chosen.outlook.found, list(chosen.degraded)
+    if question.request.api is Api.UNKNOWN:
+        degraded.insert(0, "shape")
+    note: dict[str, str] = {}
+    if not candidate.is_provider:  # nobody expects to know what a provider has in its cache
+        degraded.extend(map(token_text, prefix.degraded))
+        note = {token_text(key): token_text(value) for key, value in prefix.note.items()}
+    tokens = {
+        "tier": token_text(turn.tier.name),
+        "rank": chosen.ranked.name,
+        "explored": "1" if chosen.ranked.explores else "",
+        **_prefix_tokens(chosen),
+        "target": token_text(candidate.model.name),
+        "model": "default" if chosen.scope.is_default else "",
+        "context": "exceeds" if found.exceeds else "",
+        "saturated": "1" if turn.is_full else "",
+        "pool_version": "skew" if chosen.scope.is_skewed else "",
+        "panic": "1" if found.panics else "",
+        "degraded": ",".join(degraded),
+    }
+    pairs = {**tokens, **{key: value for key, value in note.items() if key not in tokens}}
+    return Choice(
+        destination=candidate.destination,
+        target_model=candidate.model.name,
+        reason=";".join(f"{key}={value}" for key, value in pairs.items() if value),
+        is_degraded=found.panics or bool(degraded),
+        tier=turn.tier.name,
+        candidate=candidate,
+        follower=follower,
+    )
+
+
+def placed(
+    chosen: Chosen,
+    question: Question,
+    verdict: Verdict,
+    parts: PlacingParts,
+    plugins: DecisionFollower | None,
+) -> Choice:
+    """Count *chosen* with everybody who wants to know, and return the answer to *question*.
+
+    Args:
+        chosen: What the Pick has come to.
+        question: What was asked.
+        verdict: The limits against which it counts.
+        parts: Whoever takes note.
+        plugins: Those that are told how it goes on.
+    """
+    candidate, outlook = chosen.candidate, chosen.outlook
+    situation, expected_ms = outlook.situation_of(candidate), outlook.expected_ms(candidate)
+    now_ns = parts.clock.monotonic_ns()
+    limits = parts.gate.begin(verdict, now_ns)
+    is_trying = parts.suppression.picked(candidate, now_ns)
+    parts.ranker.chosen(candidate)
+    share = parts.knowledge.loads.place(
+        candidate.name,
+        situation.uncached_tokens,
+        min(question.request.output_tokens_max or 0, _DECODE_TOKENS_MAX),
+    )
+    learning = Learning(
+        parts.knowledge.foresight,
+        parts.observer,
+        parts.clock,
+        candidate=candidate,
+        situation=situation,
+        prompt_tokens=outlook.prompt_tokens,
+        expected_ms=expected_ms,
+    )
+    trace = outlook.found.trace
+    warmth = None if trace is None else trace.placed(candidate, expected_ms)
+    followers = Followers(share, learning, warmth, plugins)
+    follower = Aftermath(parts.aftermath, candidate, limits, followers, is_trying=is_trying)
+    return choice_of(chosen, question, follower)
+
+
+def _prefix_tokens(chosen: Chosen) -> dict[str, str]:
+    """Return where the signal comes from, and what it says of the one that was chosen."""
+    outlook, candidate = chosen.outlook, chosen.candidate
+    source = PrefixSource.NONE if candidate.is_provider else outlook.found.source
+    if source is PrefixSource.NONE:
+        return {"prefix": source.value}
+    matched = outlook.match_of(candidate).matched_tokens
+    return {"prefix": source.value, "matched": f"{matched}/{outlook.prompt_tokens}"}

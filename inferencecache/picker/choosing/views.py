@@ -1,0 +1,68 @@
+"""Candidates as plugins see them, with what the picker itself knows of each."""
+
+from collections.abc import Sequence
+
+from inferencecache.picker.choosing.outlook import Knowledge, Outlook
+from inferencecache.picker.choosing.survey import Survey
+from inferencecache.picker.choosing.tiers import Views
+from inferencecache.picker.fleet import Candidate
+from inferencecache.picker.pipeline import (
+    NO_LOAD,
+    PREFIX_MATCH,
+    PROMPT_TOKENS,
+    EndpointView,
+    LoadSnapshot,
+    PrefixMatch,
+    Produced,
+    PromptTokens,
+)
+from inferencecache.picker.prefix import PrefixSource
+
+
+def views_of(found: Survey, knowledge: Knowledge, now_ns: int) -> Views:
+    """Return the candidates of *found*, all with their load of this moment."""
+    loads, signals = knowledge.loads.loads, knowledge.signals
+    by_count = {0: NO_LOAD}
+
+    def view(candidate: Candidate) -> EndpointView:
+        load = loads.get(candidate.name)
+        count = 0 if load is None else load.requests
+        signal = signals.of(candidate.name, now_ns)
+        if signal is not None:
+            return EndpointView(
+                candidate,
+                LoadSnapshot(
+                    requests_in_flight=count,
+                    waiting=signal.waiting,
+                    running=signal.running,
+                    cache_usage=signal.cache_usage,
+                ),
+            )
+        snapshot = by_count.get(count)
+        if snapshot is None:
+            snapshot = by_count[count] = LoadSnapshot(requests_in_flight=count)
+        return EndpointView(candidate, snapshot)
+
+    return [(field.tier, [view(each) for each in field.candidates]) for field in found.fields]
+
+
+def given_to_plugins(views: Sequence[EndpointView], outlook: Outlook) -> Produced:
+    """Return what plugins are told of the prompt: its length, and who has how much of it.
+
+    Nobody knows what a provider has, so nothing is said of one. Without any source nothing is said
+    of anybody, which is not the same as nothing matched.
+    """
+    produced = Produced()
+    length = PromptTokens(count=outlook.prompt_tokens, is_exact=outlook.is_counted)
+    produced.put(PROMPT_TOKENS, length)
+    if outlook.found.source is PrefixSource.NONE:
+        return produced
+    for view in views:
+        if not view.candidate.is_provider:
+            match = PrefixMatch(
+                matched_blocks=outlook.match_of(view.candidate).matched_tokens,
+                total_blocks=outlook.prompt_tokens,
+                block_tokens=1,
+            )
+            produced.put_for(view, PREFIX_MATCH, match)
+    return produced

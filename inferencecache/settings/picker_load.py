@@ -1,0 +1,55 @@
+"""Settings of what the picker believes each engine has to do."""
+
+from dataclasses import dataclass
+
+from inferencecache.clock import NS_PER_MS, NS_PER_S
+from inferencecache.settings.knob import KnobKind, knob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PickerLoadSettings:
+    """How long a request counts whose caller says nothing, and how engines are asked."""
+
+    age_factor: float = knob(
+        2.0,
+        flag="picker-load-age-factor",
+        kind=KnobKind.NUMBER,
+        unit="times",
+        minimum=1.0,
+        maximum=1_000.0,
+        help="A request no longer counts as load after this many times the 99th percentile.",
+    )
+    age_min_ns: int = knob(
+        10 * NS_PER_S,
+        flag="picker-load-age-min",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="Shortest time for which a request without a report counts as load.",
+    )
+    age_samples_min: int = knob(
+        100,
+        flag="picker-load-age-min-samples",
+        kind=KnobKind.INTEGER,
+        unit="requests",
+        minimum=1,
+        maximum=10_000,
+        help="With fewer ends reported, requests count as load until their decision expires.",
+    )
+    age_samples_max: int = knob(
+        1_000,
+        flag="picker-load-age-max-samples",
+        kind=KnobKind.INTEGER,
+        unit="requests",
+        minimum=1,
+        maximum=10_000,
+        help="From how many of the last reported ends that percentile is taken.",
+    )
+    signal_stale_ns: int = knob(
+        2 * NS_PER_S,
+        flag="picker-scrape-stale",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="What an engine said of its load counts no longer after this time.",
+    )
