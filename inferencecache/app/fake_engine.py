@@ -1,31 +1,38 @@
 """A fake engine: simulated ranks behind real sockets, driven by steps.
 
 Rules of this file
-    1. Whatever the engine does goes through :meth:`FakeEngine.play`, so that the sockets, the
-       metrics page and what must follow for an index never disagree.
+    1. Whatever the engine does goes through its player and then to its sockets, in that order, so
+       that these, the metrics page and what must follow for an index never disagree.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
+from inferencecache.app.fake_engine_requests import EngineRequests
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
+from inferencecache.settings.address import ADDRESS_FORM, BindAddress
 from inferencecache.settings.fake_engine import FakeEngineSettings
 from inferencecache.settings.http import HttpSettings
 from inferencecache.simulation import (
+    EngineGauges,
     EngineLayout,
     EnginePlayer,
     ExpectedKey,
     HashForm,
     LifeRules,
     PublisherPlan,
+    Restart,
     Step,
     StreamRules,
     layout_of,
     plan_of,
     render_page,
 )
+from inferencecache.simulation.engine_player import Emission
 from inferencecache.transport.fake_engine_sockets import FakeEngineSockets
+from inferencecache.transport.http_pages import PageListener
 from inferencecache.transport.http_public import PublicView, public_listener
 from inferencecache.transport.structured_log import StructuredLog
 from inferencecache.transport.system_clock import SystemClock
@@ -45,7 +52,9 @@ class FakeEngine:
         layout: The release it imitates.
         plan: Where and how it publishes.
         player: Its ranks.
+        requests: Answers requests; None where it is not to answer any.
         metrics_url: Its page; empty before :meth:`start`.
+        is_down: Whether it has crashed and is not back.
     """
 
     def __init__(self, settings: FakeEngineSettings, clock: Clock | None = None) -> None:
@@ -56,6 +65,7 @@ class FakeEngine:
                 value=settings.groups,
                 allowed=f"1, since {self.layout.name} does not tell groups",
             )
+        _check_address(settings.openai_address)
         self.plan = _plan(settings, self.layout)
         self._settings = settings
         self._clock = clock or SystemClock()
@@ -65,11 +75,15 @@ class FakeEngine:
             settings.ranks,
         )
         self._sockets = FakeEngineSockets(self.plan, self.player.streams)
+        self.requests: EngineRequests | None = None
+        if settings.openai_address:
+            self.requests = EngineRequests(
+                settings, self.player, self._clock, self._send, self._page
+            )
         self.metrics_url = ""
-        view = PublicView(is_ready=_yes, is_warm=_yes, render_metrics=self._page)
-        self._http = public_listener(
-            HttpSettings(bind_address=settings.metrics_address), view, StructuredLog()
-        )
+        self.is_down = False
+        self._metrics_settings = HttpSettings(bind_address=settings.metrics_address)
+        self._http = self._metrics_listener()
 
     @property
     def endpoints(self) -> list[str]:
@@ -82,16 +96,16 @@ class FakeEngine:
         return self._sockets.replay_endpoints
 
     async def start(self) -> None:
-        """Open the sockets and the page.
+        """Open the sockets, the page and, where it answers requests, that address.
 
         Raises:
             ListenError: An address cannot be had; nothing stays open then.
         """
         self._sockets.start()
         try:
-            self.metrics_url = f"http://{await self._http.start()}/metrics"
+            await self._open_http()
         except BaseException:
-            await self._sockets.stop()
+            await self.stop()
             raise
 
     async def play(self, step: Step) -> int:
@@ -101,11 +115,32 @@ class FakeEngine:
             How long the step wants to wait afterwards, in milliseconds.
         """
         emission = self.player.play(step, self._clock.now_ns() / NS_PER_S)
-        if emission.is_restart:
-            await self._sockets.restart(emission.rank)
-        if emission.message is not None:
-            await self._sockets.send(emission.rank, emission.message)
+        await self._send(emission)
         return emission.wait_ms
+
+    async def crash(self) -> None:
+        """End as a process that is killed: requests, connections and cache are lost."""
+        self.is_down = True
+        await self._close_http()
+        for rank in range(self._settings.ranks):
+            await self._sockets.close(rank)
+
+    async def revive(self) -> None:
+        """Begin another life at the same addresses, with nothing cached.
+
+        Raises:
+            ListenError: An address was taken meanwhile.
+        """
+        for rank in range(self._settings.ranks):
+            self.player.play(Restart(rank=rank), self._clock.now_ns() / NS_PER_S)
+            await self._sockets.reopen(rank)
+        await self._open_http()
+        self.is_down = False
+
+    def gauges(self) -> EngineGauges:
+        """Return its load and counters now."""
+        gauges = self.player.gauges()
+        return gauges if self.requests is None else self.requests.with_load(gauges)
 
     async def wait_subscribed(self) -> None:
         """Return once every rank has had a subscriber."""
@@ -123,11 +158,34 @@ class FakeEngine:
 
     async def stop(self) -> None:
         """Close everything."""
+        await self._close_http()
         await self._sockets.stop()
+
+    async def _open_http(self) -> None:
+        address = await self._http.start()
+        self._metrics_settings = replace(self._metrics_settings, bind_address=str(address))
+        self.metrics_url = f"http://{address}/metrics"
+        if self.requests is not None:
+            await self.requests.open()
+
+    async def _close_http(self) -> None:
+        if self.requests is not None:
+            await self.requests.close()
         await self._http.stop()
+        self._http = self._metrics_listener()
+
+    async def _send(self, emission: Emission) -> None:
+        if emission.is_restart:
+            await self._sockets.restart(emission.rank)
+        if emission.message is not None:
+            await self._sockets.send(emission.rank, emission.message)
+
+    def _metrics_listener(self) -> PageListener:
+        view = PublicView(is_ready=_yes, is_warm=_yes, render_metrics=self._page)
+        return public_listener(self._metrics_settings, view, StructuredLog())
 
     async def _page(self) -> bytes:
-        return render_page(self.layout, self.player.gauges(), self._settings.model_name)
+        return render_page(self.layout, self.gauges(), self._settings.model_name)
 
 
 @asynccontextmanager
@@ -146,6 +204,18 @@ async def running_fake_engine(
         yield engine
     finally:
         await engine.stop()
+
+
+def _check_address(address: str) -> None:
+    """Refuse an address of another form.
+
+    Raises:
+        ConfigError: It is neither empty nor an address.
+    """
+    try:
+        BindAddress.parse(address or ":0")
+    except ValueError:
+        raise ConfigError(field="--openai-listen", value=address, allowed=ADDRESS_FORM) from None
 
 
 def _plan(settings: FakeEngineSettings, layout: EngineLayout) -> PublisherPlan:

@@ -65,7 +65,7 @@ def run_fake_engine(
 
 
 def steps_of(source: Source, settings: FakeEngineCommandSettings) -> Iterable[Step]:
-    """Return the steps to play.
+    """Return the steps to play; none where requests are to come from outside.
 
     Raises:
         ConfigError: A file cannot be read, or is wrong; a trace fails at its first bad line.
@@ -76,6 +76,8 @@ def steps_of(source: Source, settings: FakeEngineCommandSettings) -> Iterable[St
     if source.trace is not None:
         lines = _read(source.trace).encode().splitlines()
         return _traced(parse_trace(lines, source.trace.name), engine.ranks)
+    if engine.openai_address and not rules.prompts:
+        return ()
     return islice(traffic(_traffic_rules(engine, rules)), rules.prompts or None)
 
 
@@ -104,6 +106,8 @@ async def _run(
         if playing.done():
             playing.result()
         playing.cancel()
+        if engine.requests is not None:
+            await stopping
         for line in expect_lines(engine.expected()):
             write(line)
         if settings.traffic.stays:
@@ -136,6 +140,8 @@ def _greeting(engine: FakeEngine) -> Iterator[str]:
     for rank, endpoint in enumerate(engine.replay_endpoints):
         yield f"REPLAY rank={rank} endpoint={endpoint}"
     yield f"METRICS url={engine.metrics_url}"
+    if engine.requests is not None:
+        yield f"OPENAI url=http://{engine.requests.address}/v1"
 
 
 def _traffic_rules(engine: FakeEngineSettings, rules: FakeTrafficSettings) -> TrafficRules:

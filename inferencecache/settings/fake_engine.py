@@ -63,6 +63,63 @@ class FakeEngineSettings:
         kind=KnobKind.BOOLEAN,
         help="Whether a replay says that it is over.",
     )
+    name: str = knob(
+        "fake-engine",
+        flag="engine-name",
+        kind=KnobKind.TEXT,
+        help="Who says that it answered a request.",
+    )
+    openai_address: str = knob(
+        "",
+        flag="openai-listen",
+        kind=KnobKind.TEXT,
+        help="Where requests are answered as engines answer them, HOST:PORT; empty for nowhere. "
+        "Rank 0 computes them.",
+    )
+    prefill_tokens_per_s: int = knob(
+        8_000,
+        flag="prefill-rate",
+        kind=KnobKind.INTEGER,
+        unit="tokens per second",
+        minimum=1,
+        maximum=1_000_000_000,
+        help="How fast prompts of requests are computed, one after the other; what is cached takes "
+        "no time.",
+    )
+    base_ns: int = knob(
+        50 * NS_PER_MS,
+        flag="base-latency",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="From the end of a prompt's computation to the first token of the answer.",
+    )
+    decode_token_ns: int = knob(
+        2 * NS_PER_MS,
+        flag="token-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Between two tokens of an answer; a token is a byte.",
+    )
+    concurrency_max: int = knob(
+        256,
+        flag="max-requests",
+        kind=KnobKind.INTEGER,
+        unit="requests",
+        minimum=1,
+        maximum=100_000,
+        help="Most requests that are computed or answered at a time; others wait.",
+    )
+    window_tokens: int = knob(
+        131_072,
+        flag="max-model-len",
+        kind=KnobKind.INTEGER,
+        unit="tokens",
+        minimum=2,
+        maximum=16_777_216,
+        help="Most tokens of a request's prompt and answer together.",
+    )
     metrics_address: str = knob(
         "127.0.0.1:8000",
         flag="metrics-listen",
@@ -132,7 +189,8 @@ class FakeTrafficSettings:
         kind=KnobKind.INTEGER,
         unit="prompts",
         minimum=0,
-        help="Prompts to generate; 0 goes on until a signal.",
+        help="Prompts to generate; 0 goes on until a signal, or generates none where requests are "
+        "answered.",
     )
     interval_ns: int = knob(
         500 * NS_PER_MS,

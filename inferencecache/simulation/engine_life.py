@@ -127,6 +127,16 @@ class EngineLife:
         seed = content_hashes(identity, len(identity))[0]
         return prefix_hashes(prompt.tokens, self._rules.block_size_tokens, seed)
 
+    def matched_tokens(self, prompt: EnginePrompt) -> int:
+        """Return how many leading tokens need not be computed, without using their blocks.
+
+        The last token is always computed, and its block with it.
+        """
+        size = self._rules.block_size_tokens
+        usable = min((len(prompt.tokens) - 1) // size, self._rules.cache_blocks)
+        labels = self.labels(prompt)[:usable]
+        return size * len(list(takewhile(self._is_on_gpu, labels)))
+
     def serve(self, prompt: EnginePrompt) -> list[EngineEvent]:
         """Compute a prompt: use what is cached, make room, store the rest.
 

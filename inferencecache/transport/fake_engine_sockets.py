@@ -43,6 +43,7 @@ class FakeEngineSockets:
         self._routers: list[zmq.asyncio.Socket] = []
         self._subscribed = [asyncio.Event() for _ in streams]
         self._tasks: dict[int, list[asyncio.Task[None]]] = {}
+        self._places: dict[tuple[int, int], str] = {}
         self.endpoints: list[str] = []
         self.replay_endpoints: list[str] = []
 
@@ -68,7 +69,7 @@ class FakeEngineSockets:
 
     async def send(self, rank: int, message: Message) -> None:
         """Publish *message* on a rank's socket; an engine told not to publish stays silent."""
-        if self._publishers:
+        if self._publishers and not self._publishers[rank].closed:
             await self._publishers[rank].send_multipart(message.frames(self._plan.topic))
 
     async def wait_subscribed(self, rank: int) -> None:
@@ -81,13 +82,29 @@ class FakeEngineSockets:
         Subscribers lose their connection and find their way back by themselves; until then
         nobody hears what is sent.
         """
+        await self.close(rank)
+        await self.reopen(rank)
+
+    async def close(self, rank: int) -> None:
+        """Close a rank's sockets; what it sends until :meth:`reopen` is lost."""
         if not self._publishers:
             return
         await self._leave(rank)
         self._subscribed[rank].clear()
-        for sockets, kind in ((self._publishers, zmq.XPUB), (self._routers, zmq.ROUTER)):
-            if sockets:
-                sockets[rank] = await self._reopened(sockets[rank], kind)
+        for kind, sockets in self._sockets():
+            self._places[rank, kind] = _endpoint_of(sockets[rank])
+            sockets[rank].close(linger=0)
+
+    async def reopen(self, rank: int) -> None:
+        """Open a rank's closed sockets at the endpoints that they had.
+
+        Raises:
+            ListenError: Somebody else has taken one.
+        """
+        if not self._publishers:
+            return
+        for kind, sockets in self._sockets():
+            sockets[rank] = await self._reopened(self._places.pop((rank, kind)), kind)
         self._attend(rank)
 
     async def stop(self) -> None:
@@ -95,6 +112,11 @@ class FakeEngineSockets:
         for rank in list(self._tasks):
             await self._leave(rank)
         self._context.destroy(linger=0)
+
+    def _sockets(self) -> list[tuple[int, list[zmq.asyncio.Socket]]]:
+        """Return the sockets of all ranks, by kind."""
+        kinds: list[tuple[int, list[zmq.asyncio.Socket]]] = [(zmq.XPUB, self._publishers)]
+        return [*kinds, (zmq.ROUTER, self._routers)] if self._routers else kinds
 
     def _attend(self, rank: int) -> None:
         """Begin to note subscriptions and to answer replays."""
@@ -109,10 +131,9 @@ class FakeEngineSockets:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _reopened(self, old: zmq.asyncio.Socket, kind: int) -> zmq.asyncio.Socket:
-        """Return a socket in the place of *old*; its port is free only a moment later."""
-        place, reason = _endpoint_of(old), ""
-        old.close(linger=0)
+    async def _reopened(self, place: str, kind: int) -> zmq.asyncio.Socket:
+        """Return a socket at *place*; its port is free only a moment after the last was closed."""
+        reason = ""
         for _ in range(_REOPEN_ATTEMPTS):
             try:
                 return self._open_one(kind, place, place)

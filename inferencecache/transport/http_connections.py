@@ -96,6 +96,7 @@ class HttpServer:
         self._places = Places(settings.connections_max)
         self._server: web.Server | None = None
         self._accepting: asyncio.Task[None] | None = None
+        self._opened: socket.socket | None = None
 
     @property
     def connections(self) -> int:
@@ -115,7 +116,7 @@ class HttpServer:
             ListenError: The address cannot be had.
         """
         address = BindAddress.parse(self._settings.bind_address)
-        opened = open_listening_socket(self._name, address)
+        self._opened = opened = open_listening_socket(self._name, address)
         self._server = web.Server(
             self._answer,
             handler_cancellation=self._ends_with_peer,
@@ -136,6 +137,9 @@ class HttpServer:
             self._accepting.cancel()
             await asyncio.wait({self._accepting})
             self._accepting = None
+        if self._opened is not None:  # a task that is cancelled before it began closes nothing
+            self._opened.close()
+            self._opened = None
         if self._server is not None:
             self._server.pre_shutdown()
             await self._server.shutdown(_SHUTDOWN_S)
@@ -155,18 +159,17 @@ class HttpServer:
     ) -> None:
         """Accept connections for ever; each goes its own way from there."""
         loop = asyncio.get_running_loop()
-        with opened:
-            while True:
-                try:
-                    accepted, address = await loop.sock_accept(opened)
-                except OSError:
-                    await asyncio.sleep(_ACCEPT_PAUSE_S)
-                    continue
-                watch = _Watch(server(), peer_of(str(address[0])), self._places, self._settings)
-                if self._places.take(watch):
-                    watch.open(accepted, tls)
-                else:
-                    accepted.close()
+        while True:
+            try:
+                accepted, address = await loop.sock_accept(opened)
+            except OSError:
+                await asyncio.sleep(_ACCEPT_PAUSE_S)
+                continue
+            watch = _Watch(server(), peer_of(str(address[0])), self._places, self._settings)
+            if self._places.take(watch):
+                watch.open(accepted, tls)
+            else:
+                accepted.close()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         transport = request.transport

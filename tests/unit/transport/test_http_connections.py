@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -367,3 +368,15 @@ async def test_stopping_closes_what_is_open() -> None:
         await served.server.stop()
         assert await ending(reader) == b""
         writer.close()
+
+
+@on_both_loops
+async def test_a_server_that_is_stopped_at_once_leaves_its_address() -> None:
+    """Before it had a turn to accept anything."""
+    settings = HttpSettings(bind_address="127.0.0.1:0")
+    first = HttpServer("test", echo, settings)
+    address = await first.start()
+    await first.stop()
+    second = HttpServer("test", echo, replace(settings, bind_address=str(address)))
+    assert await second.start() == address
+    await second.stop()
