@@ -140,6 +140,7 @@ class Picker:
                 load=parts.load,
                 ttft=parts.ttft,
                 prefix=parts.prefix,
+                labels_max=parts.metrics.labels_max,
                 loaded=parts.loaded,
             )
         )
@@ -151,6 +152,8 @@ class Picker:
                 suppression=self.fleet.suppression,
                 suppressions=self.fleet.suppressions,
                 limits=self.fleet.limits,
+                learning=self.fleet.learning,
+                loads=self.fleet.knowledge.loads,
                 clock=parts.clock,
                 settings=parts.metrics,
             )

@@ -11,8 +11,6 @@ from inferencecache.picker.choosing import (
     FleetIndex,
     InForce,
     Knowledge,
-    LearningObserver,
-    LearnsNothing,
     Limits,
     PolicyGate,
     Rewriting,
@@ -29,9 +27,11 @@ from inferencecache.picker.prefix import NoPrefixSignal, PrefixSignal
 from inferencecache.picker.ttft import Foresight
 from inferencecache.resources import LoadState
 from inferencecache.settings.fleet import FleetSettings
+from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.settings.picker_choice import PickerChoiceSettings, PickerSuppressionSettings
 from inferencecache.settings.picker_load import PickerLoadSettings
 from inferencecache.settings.picker_ttft import TtftSettings
+from inferencecache.transport.picker_learning import ReportedLearning
 from inferencecache.transport.picker_suppression import ReportedSuppressions
 from inferencecache.transport.random_ids import random_jitter, random_share
 from inferencecache.transport.structured_log import EventLog
@@ -53,7 +53,7 @@ class PickerFleetParts:
         load: How long a silent request counts.
         ttft: How the time to a first token is foreseen.
         prefix: Knows where prompts are warm.
-        observer: Told what is learnt.
+        labels_max: Most candidates of whom numbers are shown by themselves.
         loaded: Returns the fleet of the files; None where there are none.
     """
 
@@ -68,7 +68,7 @@ class PickerFleetParts:
     load: PickerLoadSettings = field(default_factory=PickerLoadSettings)
     ttft: TtftSettings = field(default_factory=TtftSettings)
     prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
-    observer: LearningObserver = field(default_factory=LearnsNothing)
+    labels_max: int = MetricsSettings().labels_max
     loaded: Callable[[], Fleet] | None = None
 
 
@@ -87,6 +87,7 @@ class PickerFleet:
         limits: What tenants have asked for.
         knowledge: What each candidate has to do, and how long it takes.
         suppressions: What was told of it.
+        learning: What was learnt from reports.
         is_valid: Whether there was, once, a fleet to go by: with somebody in it, or without an
             error in its files.
     """
@@ -94,6 +95,7 @@ class PickerFleet:
     def __init__(self, parts: PickerFleetParts) -> None:
         self._parts = parts
         self._fixed = read_endpoints(parts.endpoints)
+        self.learning = ReportedLearning(parts.labels_max)
         self.knowledge = Knowledge(
             loads=LoadTable(parts.load, parts.decision_ttl_ns, parts.clock),
             signals=EngineSignals(parts.load.signal_stale_ns),
@@ -115,7 +117,7 @@ class PickerFleet:
                 suppression=self.suppression,
                 gate=PolicyGate(self.limits),
                 prefix=parts.prefix,
-                observer=parts.observer,
+                observer=self.learning,
             ),
             self._in_force(index),
         )
@@ -137,6 +139,7 @@ class PickerFleet:
         self._ranker.retain(index.names)
         self.knowledge.foresight.retain(index.names)
         self.knowledge.signals.retain(index.names)
+        self.learning.retain(index.names)
 
     def tick(self) -> None:
         """Let go of what is over, without anybody having asked for it."""

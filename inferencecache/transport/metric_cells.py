@@ -27,11 +27,12 @@ class Spread(NamedTuple):
 
     Attributes:
         counts: Observations per bucket, not cumulative; the last is +Inf.
-        sum_ns: Their total in nanoseconds.
+        sum_ns: Their total in nanoseconds; None where nobody knows it, and then neither the total
+            nor the count is shown beside the buckets.
     """
 
     counts: tuple[int, ...]
-    sum_ns: int
+    sum_ns: int | None
 
 
 class Counts:
@@ -95,9 +96,8 @@ def to_prometheus(family: Family) -> Metric:
     if spec.kind is MetricKind.HISTOGRAM:
         histogram = HistogramMetricFamily(spec.name, spec.help, labels=spec.labels)
         for labels, spread in family.spreads.items():
-            histogram.add_metric(
-                labels, list(_cumulative(spec, spread)), sum_value=spread.sum_ns / NS_PER_S
-            )
+            sum_s = None if spread.sum_ns is None else spread.sum_ns / NS_PER_S
+            histogram.add_metric(labels, list(_cumulative(spec, spread)), sum_value=sum_s)
         return histogram
     kind = CounterMetricFamily if spec.kind is MetricKind.COUNTER else GaugeMetricFamily
     simple = kind(spec.name, spec.help, labels=spec.labels)

@@ -90,6 +90,45 @@ SKEWED_PICKS: Final = MetricSpec(
     kind=MetricKind.COUNTER,
     help="Picks whose caller had seen another version of its pool.",
 )
+TTFT_ERROR: Final = MetricSpec(
+    name="inferencecache_picker_ttft_error_seconds",
+    kind=MetricKind.HISTOGRAM,
+    buckets_seconds=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+    help="By how much a time to the first token was foreseen wrongly, of good answers.",
+)
+GAPS: Final = MetricSpec(
+    name="inferencecache_picker_itl_seconds",
+    kind=MetricKind.HISTOGRAM,
+    labels=("endpoint",),
+    buckets_seconds=(
+        0.005,
+        0.01,
+        0.015,
+        0.02,
+        0.03,
+        0.04,
+        0.05,
+        0.075,
+        0.1,
+        0.15,
+        0.2,
+        0.3,
+        0.5,
+        1.0,
+    ),
+    help="Gaps between the tokens of answers as callers count them; buckets alone, without a sum.",
+)
+QUEUED_TOKENS: Final = MetricSpec(
+    name="inferencecache_picker_queued_tokens",
+    kind=MetricKind.GAUGE,
+    labels=("endpoint",),
+    help="Tokens that a destination must compute for requests whose first token is to come.",
+)
+AGED: Final = MetricSpec(
+    name="inferencecache_picker_load_aged_total",
+    kind=MetricKind.COUNTER,
+    help="Requests that no longer count as load because nobody has said anything about them.",
+)
 
 PICKER_CATALOG: Final = (
     BODIES,
@@ -107,5 +146,9 @@ PICKER_CATALOG: Final = (
     SUPPRESSIONS,
     LIMITED,
     SKEWED_PICKS,
+    TTFT_ERROR,
+    GAPS,
+    QUEUED_TOKENS,
+    AGED,
 )
 """All of them, in the order of the reference page."""

@@ -10,11 +10,13 @@ from inferencecache.picker.choice import Outcome, QosClass
 from inferencecache.picker.choosing import FleetChooser, Limits, Suppression
 from inferencecache.picker.decisions import ReportFlaw
 from inferencecache.picker.faults import BudgetError, DrainingError, IdleUploadError, LengthError
+from inferencecache.picker.load import LoadTable
 from inferencecache.service.pick import PickPlane
 from inferencecache.settings.metrics import MetricsSettings
 from inferencecache.transport import picker_catalog as catalog
 from inferencecache.transport.metric_cells import Counts, Durations, Family, LabelValues
 from inferencecache.transport.metric_labels import OTHER, BoundedLabels
+from inferencecache.transport.picker_learning import ReportedLearning
 from inferencecache.transport.picker_suppression import ReportedSuppressions
 
 _PUSH_FAILURES = {
@@ -36,6 +38,8 @@ class PickerMetricsParts:
         suppression: Who is left alone.
         suppressions: How often that began.
         limits: What tenants have asked for.
+        learning: What was learnt from reports.
+        loads: What each destination has to do.
         clock: The time of day.
         settings: Bounds of the page.
     """
@@ -45,6 +49,8 @@ class PickerMetricsParts:
     suppression: Suppression
     suppressions: ReportedSuppressions
     limits: Limits
+    learning: ReportedLearning
+    loads: LoadTable
     clock: Clock
     settings: MetricsSettings
 
@@ -97,6 +103,8 @@ class PickerMetrics:
         under_way = dict(decisions.in_flight)
         self._labels.make_room(under_way)
         in_flight = self._labels.fold(under_way)
+        loads = self._parts.loads
+        queued = self._labels.fold({name: load.prefill_tokens for name, load in loads})
         return [
             Family(catalog.BODIES, {(): len(bodies)}),
             Family(catalog.BUFFERED_BYTES, {(): bodies.buffered_bytes}),
@@ -113,6 +121,9 @@ class PickerMetrics:
             Family(catalog.SUPPRESSIONS, self._parts.suppressions.rows()),
             Family(catalog.LIMITED, {(): len(self._parts.limits)}),
             Family(catalog.SKEWED_PICKS, {(): self._parts.chooser.skewed_picks}),
+            Family(catalog.QUEUED_TOKENS, {(name,): count for name, count in queued.items()}),
+            Family(catalog.AGED, {(): loads.aged}),
+            *self._parts.learning.families(),
         ]
 
     def _suppressed(self) -> dict[LabelValues, float]:
