@@ -182,6 +182,20 @@ class InferenceWorkerSetSpec(ResourceModel, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    tokenize_url: (
+        Annotated[
+            str,
+            Meta(
+                max_length=2_048,
+                pattern=METRICS_URL_PATTERN,
+                description="Where each worker tokenizes prompts, without user and query; {address} "
+                "stands for host and port, {host} for the host alone. Prompts are sent there where "
+                "no tokenizer can be read here; nowhere if left out.",
+                extra_json_schema={"example": "http://{address}/tokenize"},
+            ),
+        ]
+        | None
+    ) = None
     priors: PriorsSpec | None = None
 
 

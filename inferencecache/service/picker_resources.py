@@ -200,6 +200,7 @@ def _worker_set_slices(
         index_tenant=spec.index_tenant or "",
         tokenizer=spec.tokenizer or "",
         chat_template=spec.chat_template or "",
+        tokenize_url=spec.tokenize_url or "",
         priors=_priors(spec.priors or PriorsSpec(), settings),
         generation=generation_of(found),
     )

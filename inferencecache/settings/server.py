@@ -18,6 +18,7 @@ from inferencecache.settings.picker_choice import (
 )
 from inferencecache.settings.picker_load import PickerLoadSettings
 from inferencecache.settings.picker_plugins import PickerPluginSettings
+from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.settings.picker_ttft import TtftSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.process import ProcessSettings
@@ -43,6 +44,7 @@ class ServerSettings:
     picker_load: PickerLoadSettings = field(default_factory=PickerLoadSettings)
     picker_ttft: TtftSettings = field(default_factory=TtftSettings)
     picker_plugins: PickerPluginSettings = field(default_factory=PickerPluginSettings)
+    picker_prompt: PickerPromptSettings = field(default_factory=PickerPromptSettings)
     picker_suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
     http: HttpSettings = field(default_factory=HttpSettings)

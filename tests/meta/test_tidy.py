@@ -18,8 +18,10 @@ HANDLER_LINES_MAX = 12
 
 EXCEPT_EXCEPTION = {
     "inferencecache/picker/pipeline/guard.py": "third parties' plugins may raise anything",
+    "inferencecache/transport/tokenize_guard.py": "templates and tokenizers may raise anything",
     "inferencecache/transport/cache_handler.py": "LookupRoute never ends in an error",
     "inferencecache/transport/rpc_table.py": "the gRPC boundary",
+    "inferencecache/transport/gateway_http.py": "the HTTP boundary",
     "inferencecache/transport/http_pages.py": "the HTTP boundary",
     "inferencecache/transport/http_control.py": "the HTTP boundary",
     "inferencecache/transport/subscriber.py": "no batch of an engine ends the loop",

@@ -41,6 +41,20 @@ class EndpointRole(StrEnum):
     DECODE = "decode"
 
 
+class PrefixUse(StrEnum):
+    """By what is known where the workers of a set are warm."""
+
+    AUTO = "auto"
+    """By the index once it has heard of one of them, or if the set says how to ask it; else by what
+    went where."""
+    PRECISE = "precise"
+    """By the index; without it something is missing."""
+    APPROXIMATE = "approximate"
+    """By what went where; the index is not asked."""
+    NONE = "none"
+    """By nothing, and nothing is missing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow:
     """A model that a member serves.
@@ -104,11 +118,14 @@ class WorkerSet:
         endpoints: Its workers, each name and address once.
         engine: Which engine they run.
         block_size_tokens: Tokens per cache block; None if unknown.
-        hash_scheme: Under which the index knows its blocks; empty for the product's own.
+        hash_scheme: Under which the index knows its blocks; empty for the engine's name.
         index_tenant: The tenant in whose partitions its blocks are; empty for the caller's.
         tokenizer: Directory of its tokenizer; empty if there is none.
         chat_template: File with its chat template; empty for the tokenizer's own.
+        tokenize_url: Where its workers tokenize, ``{address}`` and ``{host}`` not yet filled in;
+            empty if they are not asked.
         priors: What is believed before anything was measured.
+        prefix: By what is known where they are warm.
         generation: Changes when the object does.
     """
 
@@ -122,6 +139,8 @@ class WorkerSet:
     tokenizer: str
     chat_template: str
     priors: PriorsForEngine
+    tokenize_url: str = ""
+    prefix: PrefixUse = PrefixUse.AUTO
     generation: str = ""
 
 

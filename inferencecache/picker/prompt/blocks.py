@@ -1,8 +1,8 @@
 """The seam between the prefix signal and whoever turns prompts into blocks.
 
-The prefix signal compares blocks; where they come from, token ids in the body, a tokenizer here, the
-engine's own or plain characters, is the reader's business. Nothing of a prompt leaves the reader
-but hashes and lengths.
+The prefix signal compares blocks; where they come from, token ids in the body, a tokenizer here,
+the engine's own or plain characters, is the reader's business. Nothing of a prompt leaves the
+reader but hashes and lengths.
 """
 
 from dataclasses import dataclass

@@ -72,10 +72,15 @@ def read_envelope(data: bytes) -> Envelope:
     try:
         return _decode(data)
     except BadBodyError:
-        harmless = _SURROGATE.sub(rb"\\u26", data)
+        harmless = without_half_pairs(data)
         if harmless == data:
             raise
         return _decode(harmless)
+
+
+def without_half_pairs(data: bytes) -> bytes:
+    """Return *data* with something harmless of the same length in place of surrogates."""
+    return _SURROGATE.sub(rb"\\u26", data)
 
 
 def read_value(raw: Raw, kind: type[ValueT]) -> ValueT | None:

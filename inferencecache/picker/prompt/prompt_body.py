@@ -1,0 +1,102 @@
+"""What of a body can change its prompt, each value still as bytes.
+
+Rules of this file: what stands here is all that goes into the digest of a prompt, so a new key that
+changes tokens belongs here and nowhere else.
+"""
+
+import codecs
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from inferencecache.picker.request.envelope import ABSENT, read_value, without_half_pairs
+
+
+class PromptKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of a body that make its prompt; one that is missing is empty."""
+
+    messages: Raw = ABSENT
+    prompt: Raw = ABSENT
+    input: Raw = ABSENT
+    system: Raw = ABSENT
+    instructions: Raw = ABSENT
+    tools: Raw = ABSENT
+    tool_choice: Raw = ABSENT
+    documents: Raw = ABSENT
+    reasoning_effort: Raw = ABSENT
+    chat_template: Raw = ABSENT
+    chat_template_kwargs: Raw = ABSENT
+    add_generation_prompt: Raw = ABSENT
+    continue_final_message: Raw = ABSENT
+    add_special_tokens: Raw = ABSENT
+    truncate_prompt_tokens: Raw = ABSENT
+    prompt_logprobs: Raw = ABSENT
+    echo: Raw = ABSENT
+    logprobs: Raw = ABSENT
+    previous_response_id: Raw = ABSENT
+    conversation: Raw = ABSENT
+    cache_salt: Raw = ABSENT
+    extra_key: Raw = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBody:
+    """A body as far as its prompt goes.
+
+    Attributes:
+        keys: Its values as they are written.
+        parts: Those that are there, each after its place among :class:`PromptKeys`.
+        length: Bytes of the whole body.
+    """
+
+    keys: PromptKeys
+    parts: tuple[tuple[int, Raw], ...]
+    length: int
+
+    @property
+    def salt(self) -> bytes:
+        """What keeps the request out of a shared cache, as it is written; empty for nothing."""
+        salt, further = self.keys.cache_salt, self.keys.extra_key
+        if salt is ABSENT and further is ABSENT:
+            return b""
+        return b"\n".join(bytes(raw) for raw in (salt, further) if bytes(raw) not in _EMPTY)
+
+
+_DECODER: Final = msgspec.json.Decoder(PromptKeys)
+_EMPTY: Final = frozenset({b"", b"null", b'""'})
+
+
+def read_prompt_body(data: bytes) -> PromptBody | None:
+    """Return what *data*, a body that was parsed before, says of its prompt; None for nothing.
+
+    Complexity: O(n) at the speed of memory; no value is built.
+    """
+    text = data.removeprefix(codecs.BOM_UTF8)
+    keys = _decode(text)
+    if keys is None and (harmless := without_half_pairs(text)) != text:
+        keys = _decode(harmless)
+    if keys is None:
+        return None
+    places = enumerate(msgspec.structs.astuple(keys))
+    parts = tuple((place, raw) for place, raw in places if raw is not ABSENT)
+    return PromptBody(keys, parts, len(text))
+
+
+def is_given(raw: Raw) -> bool:
+    """Return whether *raw* is there and not null."""
+    return raw is not ABSENT and bytes(memoryview(raw)[:4]) != b"null"
+
+
+def is_true(raw: Raw, default: bool) -> bool:  # noqa: FBT001 - the default of a switch
+    """Return *raw* as a switch."""
+    said = None if raw is ABSENT else read_value(raw, bool)
+    return default if said is None else said
+
+
+def _decode(text: bytes) -> PromptKeys | None:
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

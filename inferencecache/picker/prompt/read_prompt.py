@@ -1,0 +1,126 @@
+"""From a body to the prompt that an engine makes of it."""
+
+from typing import Any, Final
+
+from msgspec import Raw
+
+from inferencecache.picker.prompt.anthropic_messages import anthropic_messages, anthropic_tools
+from inferencecache.picker.prompt.blocks import NoBlocks
+from inferencecache.picker.prompt.chat_messages import chat_messages
+from inferencecache.picker.prompt.conversation import (
+    Conversation,
+    Message,
+    Prompt,
+    TextPrompt,
+    TokenIdPrompt,
+)
+from inferencecache.picker.prompt.prompt_body import PromptBody, PromptKeys, is_given, is_true
+from inferencecache.picker.prompt.responses_items import responses_messages, responses_tools
+from inferencecache.picker.request import Api
+from inferencecache.picker.request.envelope import read_value
+
+_CONVERSATIONS: Final = frozenset({Api.CHAT_COMPLETIONS, Api.ANTHROPIC_MESSAGES, Api.RESPONSES})
+MALFORMED: Final = NoBlocks(why="prompt_malformed", is_by_design=True)
+"""Of a prompt that every engine refuses."""
+
+
+def without_prompt(api: Api, body: PromptBody) -> str:
+    """Return why nobody can know the prompt, as a token for the reason; empty if one can.
+
+    Embeddings and rankings have no cache, and what a server has stored is not in the body.
+    """
+    if api not in _CONVERSATIONS and api not in {Api.COMPLETIONS, Api.AMBIGUOUS_INPUT}:
+        return "api"
+    stored = (body.keys.previous_response_id, body.keys.conversation)
+    return "stored_history" if api is Api.RESPONSES and any(map(is_given, stored)) else ""
+
+
+def without_tokens(api: Api, body: PromptBody) -> str:
+    """Return why the engine's cache cannot be compared with, by design; empty if it can."""
+    keys = body.keys
+    if body.salt:
+        return "cache_salt"
+    asks_logprobs = is_true(keys.echo, default=False) and is_given(keys.logprobs)
+    if is_given(keys.prompt_logprobs) or (api is Api.COMPLETIONS and asks_logprobs):
+        return "prompt_logprobs"
+    if is_given(keys.truncate_prompt_tokens):
+        return "truncate_prompt_tokens"
+    if is_given(keys.chat_template):
+        return "own_template"
+    return "api" if api is Api.AMBIGUOUS_INPUT else without_prompt(api, body)
+
+
+def holds_token_ids(body: PromptBody) -> bool:
+    """Return whether the prompt is given as token ids."""
+    start = bytes(memoryview(body.keys.prompt)[:64]).lstrip(b"[ \t\r\n")
+    return start[:1] != b"" and start[:1] in b"-0123456789"
+
+
+def read_prompt(api: Api, body: PromptBody) -> Prompt | NoBlocks:
+    """Return the prompt of *body*; of several the first.
+
+    Complexity: O(n); this builds its values.
+    """
+    if api in {Api.COMPLETIONS, Api.AMBIGUOUS_INPUT}:
+        return _completion(
+            body.keys, body.keys.prompt if api is Api.COMPLETIONS else body.keys.input
+        )
+    messages = _messages(api, body.keys)
+    if not messages:
+        return MALFORMED
+    keys = body.keys
+    continues = is_true(keys.continue_final_message, default=False)
+    return Conversation(
+        messages=messages,
+        tools=_tools(api, keys),
+        tool_choice=_value(keys.tool_choice),
+        variables=_variables(keys),
+        adds_generation_prompt=not continues and is_true(keys.add_generation_prompt, default=True),
+        continues_final_message=continues,
+        adds_special_tokens=is_true(keys.add_special_tokens, default=False),
+    )
+
+
+def _completion(keys: PromptKeys, raw: Raw) -> Prompt | NoBlocks:
+    prompt: Any = read_value(raw, Any)
+    if isinstance(prompt, list) and prompt and isinstance(prompt[0], (str, list)):
+        prompt = prompt[0]
+    if isinstance(prompt, str):
+        adds = is_true(keys.add_special_tokens, default=True)
+        return TextPrompt(text=prompt, adds_special_tokens=adds)
+    if isinstance(prompt, list) and prompt and all(type(token) is int for token in prompt):
+        return TokenIdPrompt(token_ids=prompt)
+    return MALFORMED
+
+
+def _messages(api: Api, keys: PromptKeys) -> tuple[Message, ...] | None:
+    if api is Api.RESPONSES:
+        return responses_messages(_value(keys.instructions), _value(keys.input))
+    if api is Api.ANTHROPIC_MESSAGES:
+        return anthropic_messages(_value(keys.system), _value(keys.messages))
+    return chat_messages(_value(keys.messages))
+
+
+def _tools(api: Api, keys: PromptKeys) -> tuple[object, ...] | None:
+    tools = _value(keys.tools)
+    if not isinstance(tools, list) or not tools:
+        return None
+    if api is Api.ANTHROPIC_MESSAGES:
+        tools = anthropic_tools(tools)
+    elif api is Api.RESPONSES:
+        tools = responses_tools(tools)
+    return tuple(tools) or None
+
+
+def _variables(keys: PromptKeys) -> dict[str, object]:
+    variables: dict[str, object] = {}
+    for name in ("documents", "reasoning_effort"):
+        value = _value(getattr(keys, name))
+        if value is not None:
+            variables[name] = value
+    given = _value(keys.chat_template_kwargs)
+    return {**variables, **given} if isinstance(given, dict) else variables
+
+
+def _value(raw: Raw) -> Any:  # noqa: ANN401 - whatever a client wrote
+    return read_value(raw, Any) if is_given(raw) else None

@@ -1,0 +1,141 @@
+"""What a chat template is given, as the engines give it.
+
+Engines do not hand a body's turns and tools on as they are: arguments of calls become objects,
+tools get every key of their type, and a turn of several parts becomes one text where the template
+knows no parts. A template that writes tools as JSON shows all of that.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from inferencecache.picker.fleet import EngineKind
+from inferencecache.picker.prompt.conversation import Conversation, Message
+
+MEDIA_MARK: Final = "\ue000 inferencecache: media \ue001"
+"""Stands where the first picture does; what the template writes before it is what counts."""
+
+
+def template_variables(
+    conversation: Conversation, engine: EngineKind, *, knows_parts: bool
+) -> dict[str, Any]:
+    """Return the variables of a template.
+
+    Args:
+        conversation: The prompt.
+        engine: Who renders it.
+        knows_parts: Whether the template goes through the parts of a turn itself.
+    """
+    first_media = conversation.first_media
+    return {
+        **conversation.variables,
+        "messages": [
+            _message(message, knows_parts=knows_parts, is_first_media=number == first_media)
+            for number, message in enumerate(conversation.messages)
+        ],
+        "tools": _tools(conversation, engine),
+        "add_generation_prompt": conversation.adds_generation_prompt,
+    }
+
+
+def before_media(text: str) -> tuple[str, str | None]:
+    """Return what stands before the first picture, and behind it; None where there is none."""
+    before, mark, behind = text.partition(MEDIA_MARK)
+    return before, behind if mark else None
+
+
+def continued(text: str, conversation: Conversation) -> str | None:
+    """Return *text* up to the end of the last turn's own text; None if that is not in it.
+
+    A template that keeps the blanks around a turn's text keeps those behind it, too.
+    """
+    texts = [part for part in conversation.messages[-1].parts if isinstance(part, str)]
+    last = texts[-1] if texts else ""
+    start = text.rfind(last.strip())
+    if start < 0 or not last.strip():
+        return None
+    kept = last.lstrip()
+    return text[: start + len(kept if text.startswith(kept, start) else last.strip())]
+
+
+def _message(message: Message, *, knows_parts: bool, is_first_media: bool) -> dict[str, Any]:
+    rest = dict(message.rest)
+    calls = rest.pop("tool_calls", None)
+    if isinstance(calls, list) and calls:
+        rest["tool_calls"] = [_call(call) for call in calls]
+    content = _parts(message, is_first_media) if knows_parts else _text(message, is_first_media)
+    return {"role": message.role, "content": content, **rest}
+
+
+def _text(message: Message, is_first_media: bool) -> str:  # noqa: FBT001 - private
+    if is_first_media:  # engines put what stands for pictures before the text
+        return MEDIA_MARK
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(part for part in message.content if isinstance(part, str))
+
+
+def _parts(message: Message, is_first_media: bool) -> list[dict[str, str]]:  # noqa: FBT001 - private
+    parts: list[dict[str, str]] = []
+    for part in message.parts:
+        if isinstance(part, str):
+            parts.append({"type": "text", "text": part})
+        elif is_first_media:
+            parts.append({"type": "text", "text": MEDIA_MARK})
+            is_first_media = False
+    return parts
+
+
+def _call(call: object) -> object:
+    """Return a call of a tool with its arguments as an object, if they are one."""
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(function, dict):
+        return call
+    return {**call, "function": {**function, "arguments": _arguments(function.get("arguments"))}}
+
+
+def _arguments(arguments: object) -> object:
+    if not isinstance(arguments, str):
+        return {} if arguments is None else arguments
+    try:
+        return msgspec.json.decode(arguments) if arguments else {}
+    except (msgspec.MsgspecError, UnicodeError):
+        return arguments
+
+
+def _tools(conversation: Conversation, engine: EngineKind) -> list[object] | None:
+    tools = conversation.tools
+    if tools is None or (engine is EngineKind.SGLANG and conversation.tool_choice == "none"):
+        return None
+    shape = _sglang_function if engine is EngineKind.SGLANG else _vllm_function
+    chosen = _chosen(conversation.tool_choice) if engine is EngineKind.SGLANG else None
+    written = [_tool(tool, shape) for tool in tools if isinstance(tool, dict)]
+    return [tool for tool in written if chosen in (None, _name(tool))]
+
+
+def _tool(tool: Mapping[str, Any], shape: Any) -> dict[str, Any]:  # noqa: ANN401 - a function
+    function = tool.get("function")
+    written = {"type": tool.get("type", "function")}
+    return {**written, "function": shape(function) if isinstance(function, dict) else function}
+
+
+def _vllm_function(function: Mapping[str, Any]) -> dict[str, Any]:
+    known = {key: function.get(key) for key in ("name", "description", "parameters")}
+    return {**known, **{key: function[key] for key in function if key not in known}}
+
+
+def _sglang_function(function: Mapping[str, Any]) -> dict[str, Any]:
+    known = {key: function.get(key) for key in ("description", "name", "parameters")}
+    return {**known, "strict": bool(function.get("strict", False))}
+
+
+def _chosen(tool_choice: object) -> object:
+    """Return the name of the one tool that has to be called, None for any."""
+    function = tool_choice.get("function") if isinstance(tool_choice, dict) else None
+    return function.get("name") if isinstance(function, dict) else None
+
+
+def _name(tool: Mapping[str, Any]) -> object:
+    function = tool.get("function")
+    return function.get("name") if isinstance(function, dict) else None

@@ -1,0 +1,169 @@
+"""Ask an engine for the tokens of a prompt: ``/tokenize``, as vLLM and SGLang serve it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+
+from inferencecache.errors import InferenceCacheError
+from inferencecache.picker.fleet import Endpoint, EngineKind, WorkerSet
+from inferencecache.picker.prompt.characters import flattened
+from inferencecache.picker.prompt.conversation import Conversation, Message, TextPrompt
+from inferencecache.picker.prompt.token_blocks import Tokens
+
+_OK: Final = 200
+_TRIES: Final = 2
+_BYTES_PER_TOKEN: Final = 4
+
+
+class EngineTokenizeError(InferenceCacheError):
+    """An engine gave no tokens.
+
+    Args:
+        reason: Why, in one line that holds nothing of a prompt.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class _Answer(msgspec.Struct):
+    tokens: list[int]
+
+
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
+
+
+class EngineTokenizer:
+    """Asks the workers of a set in turn, over connections that stay open.
+
+    Args:
+        session: Keeps them.
+        timeout_s: Longest wait for one worker, in seconds.
+        answer_bytes_max: Longest answer.
+    """
+
+    def __init__(
+        self, session: aiohttp.ClientSession, timeout_s: float, answer_bytes_max: int
+    ) -> None:
+        self._session = session
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s)
+        self._answer_bytes_max = answer_bytes_max
+        self._turn = 0
+
+    async def tokens(
+        self, prompt: TextPrompt | Conversation, worker_set: WorkerSet, model: str
+    ) -> Tokens:
+        """Return the tokens of *prompt*.
+
+        Args:
+            prompt: What a body asks for; of a conversation with pictures the turns before them.
+            worker_set: Whose workers are asked; another one if the first does not answer.
+            model: What they call it.
+
+        Raises:
+            EngineTokenizeError: None of those that were asked has given any.
+        """
+        question = tokenize_question(prompt, worker_set.engine, model)
+        body = msgspec.json.encode(question)
+        failure = EngineTokenizeError("no worker")
+        for endpoint in self._next(worker_set):
+            try:
+                token_ids = await self._ask(tokenize_url(worker_set, endpoint), body)
+            except EngineTokenizeError as error:
+                failure = error
+            else:
+                return Tokens(token_ids=token_ids, further=_behind_media(prompt))
+        raise failure
+
+    def _next(self, worker_set: WorkerSet) -> Iterator[Endpoint]:
+        endpoints = worker_set.endpoints
+        self._turn += 1
+        for step in range(min(_TRIES, len(endpoints))):
+            yield endpoints[(self._turn + step) % len(endpoints)]
+
+    async def _ask(self, url: str, body: bytes) -> list[int]:
+        headers = {"Content-Type": "application/json"}
+        try:
+            async with self._session.post(
+                url, data=body, headers=headers, timeout=self._timeout, allow_redirects=False
+            ) as answer:
+                if answer.status != _OK:
+                    raise EngineTokenizeError(f"HTTP status {answer.status}")
+                content = await self._read(answer)
+        except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
+            raise EngineTokenizeError(type(error).__name__) from error
+        try:
+            return _ANSWER.decode(content).tokens
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise EngineTokenizeError("an answer without tokens") from error
+
+    async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
+        content = bytearray()
+        async for part in answer.content.iter_any():
+            content += part
+            if len(content) > self._answer_bytes_max:
+                raise EngineTokenizeError(f"an answer above {self._answer_bytes_max:,} bytes")
+        return bytes(content)
+
+
+def tokenize_url(worker_set: WorkerSet, endpoint: Endpoint) -> str:
+    """Return where a worker tokenizes."""
+    host = endpoint.address.rpartition(":")[0]
+    url = worker_set.tokenize_url.replace("{address}", endpoint.address)
+    return url.replace("{host}", host)
+
+
+def tokenize_question(
+    prompt: TextPrompt | Conversation, engine: EngineKind, model: str
+) -> dict[str, Any]:
+    """Return what an engine is asked.
+
+    Args:
+        prompt: What a body asks for.
+        engine: Who is asked.
+        model: What it calls it.
+    """
+    if isinstance(prompt, TextPrompt):
+        return {
+            "model": model,
+            "prompt": prompt.text,
+            "add_special_tokens": prompt.adds_special_tokens,
+        }
+    until = prompt.first_media
+    is_whole = until is None
+    question: dict[str, Any] = {
+        "model": model,
+        "messages": [_message(message) for message in prompt.messages[:until]],
+        "continue_final_message": is_whole and prompt.continues_final_message,
+        **_given("tools", prompt.tools),
+        **_given("chat_template_kwargs", dict(prompt.variables)),
+    }
+    if engine is EngineKind.SGLANG:
+        return {**question, **_given("tool_choice", prompt.tool_choice)}
+    return {
+        **question,
+        "add_generation_prompt": is_whole and prompt.adds_generation_prompt,
+        "add_special_tokens": prompt.adds_special_tokens,
+    }
+
+
+def _given(name: str, value: object) -> Mapping[str, object]:
+    return {name: value} if value else {}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    content: object = message.content
+    if not isinstance(content, str):
+        content = [{"type": "text", "text": part} for part in message.parts]
+    return {"role": message.role, "content": content, **message.rest}
+
+
+def _behind_media(prompt: TextPrompt | Conversation) -> int | None:
+    """Return about how many tokens the turns have from the first picture on, None without one."""
+    if isinstance(prompt, TextPrompt) or prompt.first_media is None:
+        return None
+    rest = prompt.messages[prompt.first_media :]
+    return len(flattened(Conversation(messages=rest))) // _BYTES_PER_TOKEN

@@ -1,0 +1,208 @@
+"""A model's tokenizer, loaded from its directory.
+
+Only this module and the one for templates need the packages of the extra ``tokenizers``; nobody
+imports them before there is a tokenizer to load.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tokenizers import Tokenizer
+
+from inferencecache.picker.fleet import EngineKind
+from inferencecache.picker.prompt.conversation import Conversation, TextPrompt
+from inferencecache.picker.prompt.template_input import (
+    before_media,
+    continued,
+    template_variables,
+)
+from inferencecache.picker.prompt.token_blocks import Tokens
+from inferencecache.transport.read_file import read_plain_file
+from inferencecache.transport.tokenize_files import TokenizerPlace
+from inferencecache.transport.tokenize_template import ChatTemplate, Now
+
+_TOOLS_TEMPLATE: Final = "tool_use"
+_DEFAULT_TEMPLATE: Final = "default"
+
+
+class NoTemplateError(Exception):
+    """A conversation cannot become a prompt: the model has no chat template."""
+
+
+class NotContinuedError(Exception):
+    """A template did not write the turn that the answer shall go on with."""
+
+
+class LocalTokenizer:
+    """Turns prompts into tokens; from any thread.
+
+    Args:
+        tokenizer: The model's.
+        templates: Its chat templates by name; none if it has none.
+        special_tokens: What templates call them, and how they are written.
+        now: For templates that write the date.
+        adds_bos: Whether every text begins with the token for its beginning.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        templates: Mapping[str, ChatTemplate],
+        special_tokens: Mapping[str, object],
+        now: Now,
+        *,
+        adds_bos: bool,
+    ) -> None:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._tokenizer = tokenizer
+        self._templates = templates
+        self._special_tokens = special_tokens
+        bos = special_tokens.get("bos_token") if adds_bos else None
+        self._bos = tokenizer.token_to_id(bos) if isinstance(bos, str) else None
+        self._now = now if any(found.tells_date for found in templates.values()) else None
+
+    @property
+    def date(self) -> str:
+        """The date, if it stands in what this tokenizer's templates write; else empty."""
+        return "" if self._now is None else self._now().date().isoformat()
+
+    def tokens(self, prompt: TextPrompt | Conversation, engine: EngineKind) -> Tokens:
+        """Return the tokens of *prompt*.
+
+        Args:
+            prompt: What a body asks for.
+            engine: Who would tokenize it, since they prepare conversations differently.
+
+        Raises:
+            NoTemplateError: It is a conversation, and there is no template.
+            NotContinuedError: The answer shall go on with a turn that the template left out.
+            Exception: Whatever the template or the tokenizer raises.
+        """
+        if isinstance(prompt, TextPrompt):
+            return Tokens(token_ids=self._encode(prompt.text, prompt.adds_special_tokens))
+        before, behind = before_media(self._written(prompt, engine))
+        adds = prompt.adds_special_tokens
+        return Tokens(
+            token_ids=self._encode(before, adds),
+            further=None if behind is None else len(self._encode(behind, adds)),
+        )
+
+    def _encode(self, text: str, adds_special_tokens: bool) -> list[int]:  # noqa: FBT001 - private
+        # Of the ways to encode, only that for batches lets other threads run meanwhile.
+        (encoding,) = self._tokenizer.encode_batch_fast(
+            [text], add_special_tokens=adds_special_tokens
+        )
+        token_ids: list[int] = encoding.ids
+        if adds_special_tokens and self._bos is not None and token_ids[:1] != [self._bos]:
+            return [self._bos, *token_ids]
+        return token_ids
+
+    def _written(self, conversation: Conversation, engine: EngineKind) -> str:
+        template = self._template(has_tools=conversation.tools is not None)
+        variables = template_variables(conversation, engine, knows_parts=template.knows_parts)
+        text = template.render({**self._special_tokens, **variables})
+        if not conversation.continues_final_message:
+            return text
+        kept = continued(text, conversation)
+        if kept is None:
+            raise NotContinuedError
+        return kept
+
+    def _template(self, *, has_tools: bool) -> ChatTemplate:
+        with_tools = self._templates.get(_TOOLS_TEMPLATE) if has_tools else None
+        template = with_tools or self._templates.get(_DEFAULT_TEMPLATE)
+        if template is None:
+            raise NoTemplateError
+        return template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadLimits:
+    """What may be loaded, and how.
+
+    Attributes:
+        file_bytes_max: Largest file.
+        characters_max: Most that a template may write.
+        now: For templates that write the date.
+    """
+
+    file_bytes_max: int
+    characters_max: int
+    now: Now
+
+
+def load_tokenizer(place: TokenizerPlace, limits: LoadLimits) -> LocalTokenizer:
+    """Return the tokenizer at *place*.
+
+    Raises:
+        OSError: A file cannot be read, or is too large.
+        Exception: It is not what it should be.
+    """
+    read = _Reader(limits.file_bytes_max)
+    tokenizer = Tokenizer.from_buffer(read.required(place.tokenizer_file))
+    config = read.mapping(place.config_file)
+    sources = _template_sources(place, read, config)
+    return LocalTokenizer(
+        tokenizer,
+        {
+            name: ChatTemplate(source, limits.now, limits.characters_max)
+            for name, source in sources.items()
+        },
+        _special_tokens(config),
+        limits.now,
+        adds_bos=config.get("add_bos_token") is True,
+    )
+
+
+class _Reader:
+    """Reads the files of one tokenizer."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+
+    def required(self, path: Path) -> bytes:
+        return read_plain_file(path, self._bytes_max)
+
+    def optional(self, path: Path) -> bytes | None:
+        try:
+            return self.required(path)
+        except FileNotFoundError:
+            return None
+
+    def mapping(self, path: Path) -> dict[str, Any]:
+        content = self.optional(path)
+        found = {} if content is None else json.loads(content)
+        if not isinstance(found, dict):
+            raise TypeError(path.name)
+        return found
+
+
+def _template_sources(
+    place: TokenizerPlace, read: _Reader, config: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the templates by name: the worker set's own file before those of the directory."""
+    if place.template_file is not None:
+        return {_DEFAULT_TEMPLATE: read.required(place.template_file).decode()}
+    content = read.optional(place.directory_template)
+    if content is not None:
+        return {_DEFAULT_TEMPLATE: content.decode()}
+    said = config.get("chat_template")
+    if isinstance(said, list):
+        return {named["name"]: named["template"] for named in said}
+    return {_DEFAULT_TEMPLATE: said} if isinstance(said, str) else {}
+
+
+def _special_tokens(config: Mapping[str, Any]) -> dict[str, object]:
+    """Return the special tokens by the names that templates use."""
+    tokens: dict[str, object] = {}
+    for name, said in config.items():
+        if not name.endswith("_token"):
+            continue
+        written = said.get("content") if isinstance(said, dict) else said
+        if isinstance(written, str):
+            tokens[name] = written
+    return tokens

@@ -1,0 +1,151 @@
+"""Ways from a prompt to blocks, each with all that tells its results from those of others."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final
+
+from inferencecache.errors import InvalidRequestError
+from inferencecache.picker.fleet import ModelRow, WorkerSet
+from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
+from inferencecache.picker.prompt.conversation import TextPrompt, TokenIdPrompt
+from inferencecache.picker.prompt.prompt_body import PromptBody
+from inferencecache.picker.prompt.read_prompt import MALFORMED, read_prompt
+from inferencecache.picker.prompt.token_blocks import Tokens, token_blocks
+from inferencecache.picker.request import Api
+from inferencecache.transport.tokenize_engine import EngineTokenizeError, EngineTokenizer
+from inferencecache.transport.tokenize_guard import WorkFailure, guarded
+from inferencecache.transport.tokenize_shelf import Loaded
+
+IDS: Final = "token_ids"
+LOCAL: Final = "local"
+ENGINE: Final = "engine"
+
+Result = PromptBlocks | NoBlocks | WorkFailure
+Compute = Callable[[], Result]
+Fetch = Callable[[], Coroutine[Any, Any, Result]]
+
+NO_FIRST_TURN: Final = NoBlocks(why="mm", is_by_design=True)
+"""Of a prompt whose first turn has a picture, where an engine would have to tokenize it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What is asked for.
+
+    Attributes:
+        api: What the body is meant for.
+        body: All of it that makes the prompt.
+        worker_set: Whose blocks they shall be.
+        row: For which of its models.
+        block_tokens: Tokens per block.
+    """
+
+    api: Api
+    body: PromptBody
+    worker_set: WorkerSet
+    row: ModelRow
+    block_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computed:
+    """A way to blocks by work of this process.
+
+    Attributes:
+        by: Who tokenizes, in a word.
+        context: Tells its results from those of other ways for the same body.
+        compute: Does it, in any thread.
+    """
+
+    by: str
+    context: bytes
+    compute: Compute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """A way to blocks by asking somebody.
+
+    Attributes:
+        by: Who tokenizes, in a word.
+        context: Tells its results from those of other ways for the same body.
+        fetch: Asks.
+    """
+
+    by: str
+    context: bytes
+    fetch: Fetch
+
+
+Plan = Computed | Fetched
+
+
+def token_id_plan(ask: Ask) -> Computed:
+    """Return the way for token ids in the body: they are the engine's already."""
+
+    def compute() -> Result:
+        prompt = read_prompt(ask.api, ask.body)
+        if not isinstance(prompt, TokenIdPrompt):
+            return MALFORMED
+        try:
+            return token_blocks(Tokens(token_ids=prompt.token_ids), ask.block_tokens)
+        except InvalidRequestError:
+            return MALFORMED
+
+    return Computed(by=IDS, context=_context("ids", ask), compute=compute)
+
+
+def local_plan(ask: Ask, loaded: Loaded) -> Computed:
+    """Return the way by a tokenizer of this process.
+
+    Args:
+        ask: What is asked for.
+        loaded: The tokenizer.
+    """
+
+    def compute() -> Result:
+        prompt = read_prompt(ask.api, ask.body)
+        if isinstance(prompt, NoBlocks):
+            return prompt
+        if isinstance(prompt, TokenIdPrompt):
+            return MALFORMED
+        return guarded(
+            lambda: token_blocks(
+                loaded.tokenizer.tokens(prompt, ask.worker_set.engine), ask.block_tokens
+            )
+        )
+
+    source = f"local {loaded.number} {ask.worker_set.engine} {loaded.tokenizer.date}"
+    return Computed(by=LOCAL, context=_context(source, ask), compute=compute)
+
+
+def engine_plan(ask: Ask, engines: EngineTokenizer) -> Fetched:
+    """Return the way by an engine's own tokenizer.
+
+    Args:
+        ask: What is asked for.
+        engines: Asks it.
+    """
+
+    async def fetch() -> Result:
+        prompt = read_prompt(ask.api, ask.body)
+        if isinstance(prompt, NoBlocks):
+            return prompt
+        if isinstance(prompt, TokenIdPrompt):
+            return MALFORMED
+        if not isinstance(prompt, TextPrompt) and prompt.first_media == 0:
+            return NO_FIRST_TURN
+        try:
+            tokens = await engines.tokens(prompt, ask.worker_set, ask.row.name)
+            return token_blocks(tokens, ask.block_tokens)
+        except EngineTokenizeError as error:
+            return WorkFailure(error, error.reason)
+        except InvalidRequestError as error:
+            return WorkFailure(error, "an answer with numbers that are no tokens")
+
+    source = f"engine {ask.worker_set.key} {ask.worker_set.generation} {ask.row.name}"
+    return Fetched(by=ENGINE, context=_context(source, ask), fetch=fetch)
+
+
+def _context(source: str, ask: Ask) -> bytes:
+    return f"{ask.block_tokens} {ask.api} {source}".encode()

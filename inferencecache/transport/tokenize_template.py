@@ -1,0 +1,132 @@
+"""Chat templates: small programs that come with a model and write its prompts.
+
+They run in a sandbox that lets them change nothing of what they are given, with the functions that
+such templates expect, and may write only so much.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from jinja2 import TemplateError, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.runtime import Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+Now = Callable[[], datetime]
+"""Returns the date and time of day where the engines are believed to be."""
+
+_DATE: Final = "strftime_now"
+
+
+class TooMuchTextError(Exception):
+    """A template wrote more than it may."""
+
+
+class ChatTemplate:
+    """A template, ready to be used from any thread.
+
+    Args:
+        source: Its text.
+        now: For templates that write the date.
+        characters_max: Most that it may write.
+
+    Raises:
+        TemplateSyntaxError: It is none.
+
+    Attributes:
+        knows_parts: Whether it goes through the parts of a turn itself.
+        tells_date: Whether what it writes depends on the date.
+    """
+
+    def __init__(self, source: str, now: Now, characters_max: int) -> None:
+        environment = _environment(now)
+        self._template = environment.from_string(source)
+        self._characters_max = characters_max
+        self.knows_parts = any(
+            map(_goes_through_parts, environment.parse(source).find_all(nodes.For))
+        )
+        self.tells_date = _DATE in source
+
+    def render(self, variables: Mapping[str, Any]) -> str:
+        """Return what it writes.
+
+        Raises:
+            TooMuchTextError: That is too much.
+            Exception: Whatever the template raises.
+        """
+        pieces: list[str] = []
+        length = 0
+        for piece in self._template.generate(variables):
+            pieces.append(piece)
+            length += len(piece)
+            if length > self._characters_max:
+                raise TooMuchTextError
+        return "".join(pieces)
+
+
+class _Generation(Extension):
+    """Marks answers, for training; writes what stands in it."""
+
+    tags = {"generation"}  # noqa: RUF012 - declared so by its base class
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Return the block."""
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.CallBlock(self.call_method("_written"), [], [], body).set_lineno(line)
+
+    def _written(self, caller: Macro) -> str:
+        return caller()
+
+
+def _environment(now: Now) -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[_Generation, "jinja2.ext.loopcontrols"],
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _refuse
+    environment.globals[_DATE] = lambda form: now().strftime(form)
+    return environment
+
+
+def _to_json(
+    value: object,
+    ensure_ascii: bool = False,  # noqa: FBT001, FBT002 - the same
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,  # noqa: FBT001, FBT002 - the same
+) -> str:
+    """Return *value* as JSON, not escaped for HTML as the library's own filter does."""
+    return json.dumps(
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+    )
+
+
+def _refuse(message: str) -> None:
+    raise TemplateError(message)
+
+
+def _goes_through_parts(loop: nodes.For) -> bool:
+    over: nodes.Node = loop.iter
+    while isinstance(over, (nodes.Filter, nodes.Test)) or (
+        isinstance(over, nodes.Getitem) and isinstance(over.arg, nodes.Slice)
+    ):
+        if over.node is None:
+            return False
+        over = over.node
+    if isinstance(over, nodes.Getattr):
+        return over.attr == "content"
+    return (
+        isinstance(over, nodes.Getitem)
+        and isinstance(over.arg, nodes.Const)
+        and over.arg.value == "content"
+    )
