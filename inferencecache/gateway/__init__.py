@@ -8,6 +8,7 @@ from inferencecache.gateway.error_page import error_page
 from inferencecache.gateway.forwarded_headers import answer_headers, request_headers
 from inferencecache.gateway.gaps import GAP_LAYOUT, Gaps
 from inferencecache.gateway.refusal import (
+    BAD_HEAD,
     BAD_UPLOAD,
     NO_ROUTE,
     NOT_ALLOWED,
@@ -27,6 +28,7 @@ from inferencecache.gateway.target_url import target_url
 
 __all__ = [
     "API_PATHS",
+    "BAD_HEAD",
     "BAD_UPLOAD",
     "GAP_LAYOUT",
     "NOT_ALLOWED",

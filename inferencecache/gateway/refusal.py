@@ -42,6 +42,11 @@ UNPACKED_ONLY: Final = Refusal(
     code="unsupported_encoding",
     message="Bodies with a Content-Encoding are not taken.",
 )
+BAD_HEAD: Final = Refusal(
+    status=HTTPStatus.BAD_REQUEST,
+    code="invalid_header",
+    message="The tenant's header or the query has characters that are not allowed there.",
+)
 BAD_UPLOAD: Final = Refusal(
     status=HTTPStatus.BAD_REQUEST,
     code="incomplete_body",
