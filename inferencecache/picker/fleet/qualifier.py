@@ -14,5 +14,7 @@ class Qualifier(StrEnum):
     """The index has never heard of any worker of the set."""
     TOKENIZER_MISSING = "TokenizerMissing"
     """The set's tokenizer cannot be read, so prompts are not hashed as its engines hash them."""
+    TOKENIZER_SUSPECT = "TokenizerSuspect"
+    """None of the set's engines caches what the index says: prompts are hashed in another way."""
     SUPPRESSED = "Suppressed"
     """Repeated failures have taken it out for a while."""

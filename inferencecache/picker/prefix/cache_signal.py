@@ -1,0 +1,279 @@
+"""The prefix signal: what the index, and the picker's own memory, know of a prompt.
+
+Theory of operation: candidates are taken by worker set and model, since for all workers of a set a
+prompt has the same blocks. Where the set goes by the index, the prompt is read into the blocks that
+its engines would make, and the index is asked; where one of both cannot be had, the Pick is told
+what is missing and goes by what went where. Nothing waits where everything is at hand: token ids or
+a prompt seen before, and an index in this process.
+
+Rules of this file
+    1. Only blocks of exact tokens are compared with an index; characters have like to compare with.
+    2. What a set does without by design is not missing: providers, sets that go by nothing, prompts
+       that no cache is read for, and salted ones, of which an index cannot say whose they are.
+    3. A healthy index in which nobody has the prompt is a full answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from inferencecache.clock import Clock
+from inferencecache.picker.choice import Question
+from inferencecache.picker.fleet import Candidate, ModelRow, PrefixUse, WorkerSet
+from inferencecache.picker.prefix.block_keys import (
+    CHARACTER_SCHEME,
+    BlockKeys,
+    CacheDomain,
+    block_keys,
+)
+from inferencecache.picker.prefix.index_source import (
+    IndexFlaw,
+    IndexFound,
+    IndexQuestion,
+    IndexSource,
+)
+from inferencecache.picker.prefix.placed_prompt import LearningParts, SensedPrompt, SetOfModel
+from inferencecache.picker.prefix.prompt_at import (
+    NO_CLAIM,
+    Claim,
+    ClaimParts,
+    Claims,
+    PromptAt,
+)
+from inferencecache.picker.prefix.set_standing import SetStanding
+from inferencecache.picker.prefix.signal import (
+    NOTHING_FOUND,
+    PrefixFound,
+    PrefixSource,
+)
+from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks, PromptReader
+from inferencecache.settings.picker_prefix import PickerPrefixSettings
+
+INDEX_COLD: Final = "index_cold"
+"""Why a Pick is degraded whose workers the index has never heard of."""
+
+_TOKENIZER_MISSING: Final = "tokenizer_missing"
+_NO_KEYS: Final = BlockKeys([], 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSignalParts:
+    """What the signal works with.
+
+    Attributes:
+        settings: Limits.
+        clock: Monotonic time.
+        reader: Turns prompts into blocks.
+        index: Where it asks; None if there is none.
+        standing: How worker sets stand to the index.
+        claims: Puts together what is known of a worker.
+        learning: Learns where prompts go.
+    """
+
+    settings: PickerPrefixSettings
+    clock: Clock
+    reader: PromptReader
+    index: IndexSource | None
+    standing: SetStanding
+    claims: ClaimParts
+    learning: LearningParts
+
+
+class _Sense:
+    """What is found out for one question, set by set.
+
+    Args:
+        question: The question.
+        index_left_ns: Time that is left for the index.
+
+    Attributes:
+        prompts: The prompt as each set sees it.
+        claims: What is said of it, by the candidate's name.
+        prompt_tokens: Its length, once it is counted.
+        degraded: What is missing, each once, in order.
+        source: The best source that was asked.
+    """
+
+    __slots__ = (
+        "claims",
+        "degraded",
+        "index_left_ns",
+        "prompt_tokens",
+        "prompts",
+        "question",
+        "source",
+    )
+
+    def __init__(self, question: Question, index_left_ns: int) -> None:
+        self.question = question
+        self.index_left_ns = index_left_ns
+        self.prompts: list[tuple[SetOfModel, PromptAt]] = []
+        self.claims: dict[str, Claim] = {}
+        self.prompt_tokens: int | None = None
+        self.degraded: dict[str, None] = {}
+        self.source = PrefixSource.NONE
+
+    def asked(self, source: PrefixSource) -> None:
+        """Note that *source* was asked; the index is the best there is."""
+        if self.source is not PrefixSource.PRECISE:
+            self.source = source
+
+
+class CacheSignal:
+    """Knows where prompts are warm; see :class:`PrefixSignal`.
+
+    Args:
+        parts: Its collaborators.
+    """
+
+    def __init__(self, parts: CacheSignalParts) -> None:
+        self._parts = parts
+        self._claims = Claims(parts.claims)
+
+    async def sense(self, question: Question, candidates: Sequence[Candidate]) -> PrefixFound:
+        """Return what is known of the prompt of *question*.
+
+        Complexity: O(blocks + candidates * log stretches), and what the index takes.
+        """
+        groups = _by_set(candidates)
+        if not groups:
+            return NOTHING_FOUND
+        sense = _Sense(question, self._parts.settings.index_timeout_ns)
+        for key, worker_set, row, members in groups:
+            prompt = await self._read(sense, worker_set, row)
+            if prompt is None:
+                continue
+            sense.prompts.append((key, prompt))
+            now_ns = self._parts.clock.monotonic_ns()
+            for candidate, replica_id in members:
+                claim = self._claims.of(candidate, replica_id, prompt, now_ns)
+                if claim is not NO_CLAIM:
+                    sense.claims[candidate.name] = claim
+        return PrefixFound(
+            prompt_tokens=sense.prompt_tokens,
+            matches={
+                name: claim.match
+                for name, claim in sense.claims.items()
+                if claim.match.matched_tokens
+            },
+            source=sense.source,
+            degraded=tuple(sense.degraded),
+            trace=SensedPrompt(self._parts.learning, sense.prompts, sense.claims),
+        )
+
+    async def _read(self, sense: _Sense, worker_set: WorkerSet, row: ModelRow) -> PromptAt | None:
+        """Return the prompt as *worker_set* sees it, None where it goes by nothing."""
+        if worker_set.prefix is PrefixUse.NONE:
+            return None
+        is_salted = bool(sense.question.request.affinity.cache_salt)
+        if is_salted or not self._parts.standing.asks_index(worker_set):
+            return self._by_characters(sense, worker_set, row)
+        blocks = await self._parts.reader.blocks(sense.question, worker_set, row)
+        if isinstance(blocks, NoBlocks):
+            if blocks.is_by_design:
+                return None
+            sense.degraded[blocks.why] = None
+            is_missing = blocks.why == _TOKENIZER_MISSING
+            self._parts.standing.tokenized(worker_set, has_tokenizer=not is_missing)
+            return self._by_characters(sense, worker_set, row)
+        if not blocks.is_exact:
+            return self._by_characters(sense, worker_set, row)
+        self._parts.standing.tokenized(worker_set, has_tokenizer=True)
+        return await self._by_tokens(sense, worker_set, row, blocks)
+
+    def _by_characters(
+        self, sense: _Sense, worker_set: WorkerSet, row: ModelRow
+    ) -> PromptAt | None:
+        """Return the prompt for comparing it with what went where before."""
+        blocks = self._parts.reader.characters(sense.question, row)
+        if isinstance(blocks, NoBlocks):
+            return None
+        sense.asked(PrefixSource.APPROXIMATE)
+        tenant_id = _tenant(sense.question, worker_set)
+        domain = CacheDomain(tenant_id, row.name, CHARACTER_SCHEME, row.adapter_of)
+        return PromptAt(keys=self._keys(blocks, domain), tokens_max=_tokens_max(blocks))
+
+    async def _by_tokens(
+        self, sense: _Sense, worker_set: WorkerSet, row: ModelRow, blocks: PromptBlocks
+    ) -> PromptAt:
+        """Return the prompt with what the index says of it."""
+        sense.prompt_tokens = max(blocks.prompt_tokens, sense.prompt_tokens or 0)
+        if blocks.cut:
+            sense.degraded[f"{blocks.cut}_truncated"] = None
+        domain = CacheDomain(
+            _tenant(sense.question, worker_set),
+            row.adapter_of or row.name,
+            worker_set.hash_scheme or worker_set.engine.value,
+            row.name if row.adapter_of else "",
+        )
+        found = await self._ask(sense, worker_set, blocks, domain)
+        if found.flaw is not None:
+            sense.degraded[found.flaw.value] = None
+        is_answered = found is not _NOT_ASKED and found.flaw is None
+        sense.asked(PrefixSource.PRECISE if is_answered else PrefixSource.APPROXIMATE)
+        return PromptAt(
+            keys=self._keys(blocks, domain),
+            tokens_max=_tokens_max(blocks),
+            index=found.matches,
+            is_answered=is_answered,
+            is_comparable=is_answered and not blocks.cut,
+        )
+
+    async def _ask(
+        self, sense: _Sense, worker_set: WorkerSet, blocks: PromptBlocks, domain: CacheDomain
+    ) -> IndexFound:
+        parts = self._parts
+        if parts.index is None or parts.standing.is_cold(worker_set):
+            sense.degraded[INDEX_COLD] = None
+            return _NOT_ASKED
+        if not domain.tenant_id:
+            return IndexFound(flaw=IndexFlaw.UNKNOWN_TENANT)
+        if not blocks.hashes:
+            return IndexFound()
+        started_ns = parts.clock.monotonic_ns()
+        found = await parts.index.match(
+            IndexQuestion(
+                domain=domain,
+                hashes=blocks.hashes,
+                block_tokens=blocks.block_tokens,
+                deadline_ns=started_ns + sense.index_left_ns,
+            )
+        )
+        sense.index_left_ns = max(
+            sense.index_left_ns - (parts.clock.monotonic_ns() - started_ns), 0
+        )
+        return found
+
+    def _keys(self, blocks: PromptBlocks, domain: CacheDomain) -> BlockKeys:
+        if not blocks.hashes:
+            return _NO_KEYS
+        stretch_tokens_min = self._parts.settings.stretch_tokens_min
+        return block_keys(blocks.hashes, blocks.block_tokens, stretch_tokens_min, domain)
+
+
+_NOT_ASKED: Final = IndexFound()
+
+_Group = tuple[SetOfModel, WorkerSet, ModelRow, list[tuple[Candidate, str]]]
+"""A set's model, and its candidates with their names in the index."""
+
+
+def _by_set(candidates: Sequence[Candidate]) -> list[_Group]:
+    """Return the workers among *candidates* by set and model; providers have no caches of ours."""
+    groups: dict[tuple[int, int], _Group] = {}
+    for candidate in candidates:
+        member, endpoint, row = candidate.member, candidate.endpoint, candidate.model
+        if endpoint is None or not isinstance(member, WorkerSet):
+            continue
+        group = groups.get((id(member), id(row)))
+        if group is None:
+            group = groups[id(member), id(row)] = ((member, row), member, row, [])
+        group[3].append((candidate, endpoint.name))
+    return list(groups.values())
+
+
+def _tenant(question: Question, worker_set: WorkerSet) -> str:
+    return worker_set.index_tenant or question.tenant
+
+
+def _tokens_max(blocks: PromptBlocks) -> int:
+    return max(blocks.prompt_tokens - 1, 0)
