@@ -1,7 +1,7 @@
 """A prompt as one worker set sees it, and what is claimed of each of its workers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from inferencecache.picker.fleet import Candidate
@@ -29,7 +29,7 @@ class PromptAt:
 
     keys: BlockKeys
     tokens_max: int
-    index: Mapping[str, IndexMatch] = NO_INDEX_MATCHES
+    index: Mapping[str, IndexMatch] = field(default_factory=lambda: NO_INDEX_MATCHES)
     is_answered: bool = False
     is_comparable: bool = False
 
