@@ -6,7 +6,7 @@ returns. What works in slices must run to its end; other calls may come between 
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from inferencecache.clock import Clock
 from inferencecache.index import CacheState, IndexEvent, PrefixIndex, StateUpdate
@@ -39,6 +39,21 @@ class IgnoreLookups:
         """Take no note."""
 
 
+class ReplicaObserver(Protocol):
+    """Told of each sign of life of a replica."""
+
+    def saw(self, replica_id: str, now_ns: int) -> None:
+        """Take note of one, at a monotonic time."""
+        ...
+
+
+class IgnoreReplicas:
+    """An observer for those who do not ask who has ever said anything."""
+
+    def saw(self, replica_id: str, now_ns: int) -> None:
+        """Take no note."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaneParts:
     """What a cache plane is made of.
@@ -51,6 +66,7 @@ class PlaneParts:
         ranking: The ranker's knobs.
         observer: Told about each lookup once.
         tokenizer: For prompt texts; without one they fail open.
+        replicas: Told who reports.
     """
 
     index: PrefixIndex
@@ -60,6 +76,7 @@ class PlaneParts:
     ranking: RankingSettings = field(default_factory=RankingSettings)
     observer: LookupObserver = field(default_factory=IgnoreLookups)
     tokenizer: Tokenizer | None = None
+    replicas: ReplicaObserver = field(default_factory=IgnoreReplicas)
 
 
 _NO_STATE: Final = CacheState(replicas=(), total_prefixes=0)
@@ -78,6 +95,7 @@ class CachePlane:
     """
 
     __slots__ = (
+        "_replicas",
         "_route",
         "blocks_read_max",
         "clock",
@@ -94,6 +112,7 @@ class CachePlane:
         self.policy_layers = PolicyLayers(parts.policies)
         self.clock = parts.clock
         self.observer = parts.observer
+        self._replicas = parts.replicas
         self.lookup_settings = lookup = parts.lookup
         self.blocks_read_max = lookup.chain_blocks_max + 1
         self._route = LookupRoute(
@@ -195,17 +214,20 @@ class CachePlane:
     def report(self, update: StateUpdate) -> None:
         """Apply *update* whole, then quota and cap; updates of the reserved tenant are skipped."""
         if update.tenant_id != PROBE_TENANT_ID:
+            self._replicas.saw(update.replica_id, self.clock.monotonic_ns())
             self.index.report(update, self.clock.now_ns())
 
     def report_slices(self, update: StateUpdate) -> Iterator[None]:
         """Apply *update* like :meth:`report`, giving way between bounded slices."""
         if update.tenant_id == PROBE_TENANT_ID:
             return iter(())
+        self._replicas.saw(update.replica_id, self.clock.monotonic_ns())
         return self.index.report_slices(update, self.clock.now_ns())
 
     def publish(self, event: IndexEvent) -> None:
         """Apply *event*; events of the reserved tenant are skipped."""
         if event.tenant_id != PROBE_TENANT_ID:
+            self._replicas.saw(event.replica_id, self.clock.monotonic_ns())
             self.index.apply(event, self.clock.now_ns())
 
     def cache_state(self, tenant_id: str, model_id: str) -> CacheState:

@@ -53,6 +53,10 @@ INDEX_COLD: Final = "index_cold"
 """Why a Pick is degraded whose workers the index has never heard of."""
 
 _TOKENIZER_MISSING: Final = "tokenizer_missing"
+_NO_TOKENIZER: Final = "no_tokenizer"
+_READS_NO_CACHE: Final = "prompt_logprobs"
+"""Why there are no blocks of a prompt that engines compute as a whole, whatever they hold."""
+
 _NO_KEYS: Final = BlockKeys([], 0)
 
 
@@ -170,15 +174,15 @@ class CacheSignal:
             return self._by_characters(sense, worker_set, row)
         blocks = await self._parts.reader.blocks(sense.question, worker_set, row)
         if isinstance(blocks, NoBlocks):
-            if blocks.is_by_design:
+            if blocks.why == _READS_NO_CACHE:
                 return None
-            sense.degraded[blocks.why] = None
-            is_missing = blocks.why == _TOKENIZER_MISSING
-            self._parts.standing.tokenized(worker_set, has_tokenizer=not is_missing)
+            if blocks.why == _NO_TOKENIZER and worker_set.prefix is PrefixUse.PRECISE:
+                sense.degraded[_TOKENIZER_MISSING] = None
+            elif not blocks.is_by_design:
+                sense.degraded[blocks.why] = None
             return self._by_characters(sense, worker_set, row)
         if not blocks.is_exact:
             return self._by_characters(sense, worker_set, row)
-        self._parts.standing.tokenized(worker_set, has_tokenizer=True)
         return await self._by_tokens(sense, worker_set, row, blocks)
 
     def _by_characters(

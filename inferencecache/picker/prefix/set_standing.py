@@ -1,6 +1,6 @@
 """How worker sets stand to the index: who must be in it, who is not, and what people are told."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from inferencecache.picker.fleet import Member, ObjectName, PrefixUse, Qualifier, WorkerSet
@@ -30,15 +30,22 @@ class SetStanding:
         kind: What index there is.
         sightings: When it has heard of whom.
         audit: What its claims are worth.
+        lacks_tokenizer: Whether a set has a tokenizer that cannot be read.
     """
 
-    def __init__(self, kind: IndexKind, sightings: Sightings, audit: CacheAudit) -> None:
+    def __init__(
+        self,
+        kind: IndexKind,
+        sightings: Sightings,
+        audit: CacheAudit,
+        lacks_tokenizer: Callable[[WorkerSet], bool] = lambda _: False,
+    ) -> None:
         self._kind = kind
         self._sightings = sightings
         self._audit = audit
+        self._lacks_tokenizer = lacks_tokenizer
         self._sets: dict[ObjectName, WorkerSet] = {}
         self._heard: set[ObjectName] = set()
-        self._lacking_tokenizer: set[ObjectName] = set()
         self._unseen_since_ns: dict[str, int] = {}
 
     def adopt(self, members: Iterable[Member], now_ns: int) -> None:
@@ -52,7 +59,6 @@ class SetStanding:
         changed = {key for key, each in sets.items() if self._sets.get(key) != each}
         self._unseen_since_ns = {name: before.get(name, now_ns) for name in names}
         self._heard = (self._heard & sets.keys()) - changed
-        self._lacking_tokenizer = (self._lacking_tokenizer & sets.keys()) - changed
         self._sets = sets
 
     def asks_index(self, worker_set: WorkerSet) -> bool:
@@ -62,6 +68,7 @@ class SetStanding:
             return use is PrefixUse.PRECISE
         says = (
             worker_set.tokenizer
+            or worker_set.tokenize_url
             or worker_set.block_size_tokens
             or worker_set.hash_scheme
             or worker_set.index_tenant
@@ -88,20 +95,13 @@ class SetStanding:
             self._heard.add(worker_set.key)
         return True
 
-    def tokenized(self, worker_set: WorkerSet, *, has_tokenizer: bool) -> None:
-        """Note whether a prompt could be hashed as the engines of *worker_set* do."""
-        if has_tokenizer:
-            self._lacking_tokenizer.discard(worker_set.key)
-        elif worker_set.key in self._sets:
-            self._lacking_tokenizer.add(worker_set.key)
-
     def qualifiers_of(self, member: Member) -> Iterator[Qualifier]:
         """Yield what is to be said of *member*."""
         if not isinstance(member, WorkerSet) or not self.asks_index(member):
             return
         if self.is_cold(member):
             yield Qualifier.INDEX_COLD
-        if member.key in self._lacking_tokenizer:
+        if self._lacks_tokenizer(member):
             yield Qualifier.TOKENIZER_MISSING
         if self._audit.is_suspect(endpoint.address for endpoint in member.endpoints):
             yield Qualifier.TOKENIZER_SUSPECT
