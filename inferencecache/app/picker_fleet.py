@@ -69,6 +69,7 @@ class PickerFleetParts:
     ttft: TtftSettings = field(default_factory=TtftSettings)
     prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
     labels_max: int = MetricsSettings().labels_max
+    draw: Callable[[], float] = random_share
     loaded: Callable[[], Fleet] | None = None
 
 
@@ -102,7 +103,7 @@ class PickerFleet:
             foresight=Foresight(parts.ttft),
         )
         self._ranker = TtftRanker(
-            Exploration(parts.choice.explore_share, random_share), self.knowledge.foresight.heard_ns
+            Exploration(parts.choice.explore_share, parts.draw), self.knowledge.foresight.heard_ns
         )
         self.suppressions = ReportedSuppressions(parts.log)
         self.suppression = Suppression(parts.suppression, random_jitter, self.suppressions)
@@ -150,7 +151,7 @@ class PickerFleet:
     def _in_force(self, index: FleetIndex) -> InForce:
         return InForce(
             index=index,
-            rewriting=Rewriting(index.fleet.rewrites, random_share),
+            rewriting=Rewriting(index.fleet.rewrites, self._parts.draw),
             director=self._parts.director,
         )
 
