@@ -50,7 +50,7 @@ class Producer:
     ) -> None:
         _check(settings)
         self._settings = settings
-        self._credentials = server_credentials(settings.tls)
+        self._credentials = server_credentials(settings.tls, SERVER_FLAGS)
         self._log = log or StructuredLog()
         self._clock = clock or SystemClock()
         self._complaints = Complaints(self._log)
@@ -222,7 +222,8 @@ class Producer:
             await asyncio.sleep(_UPKEEP_NS / NS_PER_S)
             self._complain()
             for engine in self._engines:
-                engine.feed.expire()
+                for _ in engine.feed.expire_slices():
+                    await asyncio.sleep(0)
                 for _ in engine.feed.reclaim_slices(_RECLAIMED_PER_SLICE):
                     await asyncio.sleep(0)
 

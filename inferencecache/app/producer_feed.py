@@ -66,14 +66,15 @@ class EngineFeed:
             self.router.mapper_of(rank)
             self._change(self.router.replica_of(rank), [])
 
-    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
-        """Take in a batch, or a slice of one."""
+    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> Iterator[None]:
+        """Take in a batch, or a slice of one; yield before each further step."""
         if is_live and not batch.is_rest:
             mapper = self.router.mapper_of(rank)
             mapper.note_skew(batch, self._parts.clock.now_ns())
         for event in batch.events[batch.begun_events :]:
             self.events[type(event)] += 1
-        self._change(*self.router.apply(batch, self._parts.clock.monotonic_ns(), rank))
+        now_ns = self._parts.clock.monotonic_ns()
+        yield from self.router.steps(batch, self._change, now_ns, rank)
 
     def reset(self, rank: int) -> None:
         """Forget everything of a rank; its engine has started anew."""
@@ -94,11 +95,12 @@ class EngineFeed:
                 link.lane(parts).set_stats(stats)
                 link.wake()
 
-    def expire(self) -> None:
-        """Drop the blocks that have waited too long for their parent."""
+    def expire_slices(self) -> Iterator[None]:
+        """Drop the blocks that have waited too long for their parent, a slice at a time."""
         now_ns = self._parts.clock.monotonic_ns()
-        for _, mapper in self.router.replicas():
-            mapper.expire(now_ns)
+        for _, mapper in list(self.router.replicas()):
+            while mapper.expire(now_ns):
+                yield
 
     def reclaim_slices(self, entries_max: int) -> Iterator[None]:
         """Free what clears left behind, *entries_max* blocks at a time."""

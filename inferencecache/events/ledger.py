@@ -18,6 +18,7 @@ from inferencecache.events.key_table import KeyTable
 from inferencecache.events.mapper_counters import MapperCounters
 from inferencecache.events.mediums import (
     GPU_LANE,
+    HOST_TIER,
     INFERRED_LANE,
     NOWHERE,
     copies_in,
@@ -91,6 +92,23 @@ class Ledger:
         tier = block.tier
         for key in block.keys:
             self.keys.move(block.adapter_id, key, NOWHERE, tier)
+
+    def check_invariants(self, groups: Iterable[BlockGroup]) -> None:
+        """Raise AssertionError if blocks, keys and totals disagree; linear in blocks."""
+        tables = [group.blocks for group in groups]
+        for table in tables:
+            table.check_invariants()
+        blocks = [block for table in tables for block in table.values()]
+        held: dict[tuple[str, int], CacheTier] = {}
+        for block in blocks:
+            assert block.holding > 0, "a block without a copy is held"  # noqa: S101 - ours
+            for key in block.keys:
+                name = (block.adapter_id, key)
+                held[name] = min(block.tier, held.get(name, block.tier))
+        assert len(blocks) == self.blocks_total, "blocks over all groups"  # noqa: S101 - ours
+        assert held == self.keys.held(), "keys over all blocks"  # noqa: S101 - ours
+        t2_total = sum(tier is HOST_TIER for tier in held.values())
+        assert t2_total == self.keys.t2_total, "keys at T2"  # noqa: S101 - ours
 
     # ------------------------------------------------------------------ removals
 
@@ -185,12 +203,16 @@ class Ledger:
 
         Freeing a million objects takes long, so they are only set aside here.
         """
-        self._gone.extend((shard, 1) for shard in self.keys.detach())
+        self.set_aside(self.keys.detach())
         for group in groups:
             self._gone.extend(group.blocks.parts())
             group.blocks = BlockTable()
         self._inferred = {}
         self.blocks_total = 0
+
+    def set_aside(self, parts: Iterable[dict[Any, Any]]) -> None:
+        """Let :meth:`reclaim` free *parts*, which nobody uses any more."""
+        self._gone.extend((part, 1) for part in parts if part)
 
     def reclaim(self, entries_max: int) -> bool:
         """Free at most *entries_max* of the things set aside; True if some are left."""

@@ -17,12 +17,12 @@ Rules of this file
 * No input raises: what does not fit is counted.
 """
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from inferencecache.events.adapters import AdapterNames, parse_adapter_names
 from inferencecache.events.admission import Admission, is_prefix_group
+from inferencecache.events.adoption import adopt
 from inferencecache.events.blocks import BlockGroup
 from inferencecache.events.ledger import Ledger
 from inferencecache.events.live_set import live_runs
@@ -38,6 +38,10 @@ from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 
 _RECLAIMED_PER_BATCH: Final = 8_192
+_GIVEN_UP_PER_BATCH: Final = 1_024
+
+
+Emit = Callable[[list[Operation]], object]
 
 
 class EventMapper:
@@ -61,42 +65,57 @@ class EventMapper:
             adapters=AdapterNames(names, use_event_name=settings.lora_name_from_event),
             counters=self.counters,
         )
-        self._orphans = self._no_orphans()
+        self._orphans = Orphans(
+            blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns
+        )
         self._ranks: dict[int, RankSpace] = {}
 
     # ------------------------------------------------------------------ changes
 
     def apply(self, batch: EventBatch, now_ns: int, source_rank: int = 0) -> list[Operation]:
-        """Take in one batch and return what the index has to change, in order.
+        """Take in one batch at one go and return what the index has to change, in order.
+
+        Args: as for :meth:`steps`.
+        """
+        changes: list[Operation] = []
+        for _ in self.steps(batch, changes.extend, now_ns, source_rank):
+            continue
+        return changes
+
+    def steps(
+        self, batch: EventBatch, emit: Emit, now_ns: int, source_rank: int = 0
+    ) -> Iterator[None]:
+        """Take in one batch; yield before each further step if there is more than one.
+
+        Meanwhile other ranks' batches may be taken in, and nothing else of this one.
 
         Args:
             batch: The decoded batch; its own rank wins over *source_rank*.
+            emit: Told after each step what the index has to change, in order.
             now_ns: Monotonic or Unix time, only compared with earlier calls.
             source_rank: Rank of the socket the batch came from.
         """
-        for cause, times in batch.faults.items():
-            self.counters.fault(cause, times)
-        if batch.rank is not None and batch.rank != source_rank and not batch.is_rest:
-            self.counters.rank_mismatches += 1
         rank = source_rank if batch.rank is None else batch.rank
+        self.counters.batch(batch, source_rank)
         changes = Changes()
         if rank not in self._ranks and len(self._ranks) >= self._settings.ranks_max:
             self.counters.drop(Drop.RANKS)
-            return changes.operations
-        self._give_up_orphans(now_ns)
+            return
+        self.expire(now_ns)
         self.reclaim(_RECLAIMED_PER_BATCH)
         for event in batch.events:
             if isinstance(event, BlockStored):
                 is_placed = self._store(rank, event, now_ns, changes)
                 if is_placed and self._orphans.blocks_total:
-                    self._adopt(rank, event, changes)
+                    for _ in self._adopt(rank, event, changes):
+                        emit(changes.take())
+                        yield
             elif isinstance(event, BlockRemoved):
                 self._remove(rank, event, changes)
             else:
                 self._clear(rank, changes)
-        self._ledger.trim(self._all_groups(), changes)
-        self._ledger.trim_inferred(changes)
-        return changes.operations
+        self._trim(changes)
+        emit(changes.take())
 
     def reset(self, rank: int = 0) -> list[Operation]:
         """Forget one rank's blocks, as after a restart of its engine."""
@@ -108,7 +127,7 @@ class EventMapper:
         """Forget all ranks' blocks, whatever state they are in, as after an unforeseen failure."""
         changes = Changes()
         self._ledger.forget_all(self._all_groups())
-        self._orphans = self._no_orphans()
+        self._ledger.set_aside(self._orphans.clear_all())
         self._ranks = {}
         changes.clear()
         return changes.operations
@@ -128,9 +147,15 @@ class EventMapper:
         """
         return self._ledger.reclaim(entries_max)
 
-    def expire(self, now_ns: int) -> None:
-        """Drop the blocks that have waited too long for their parent."""
-        self._give_up_orphans(now_ns)
+    def expire(self, now_ns: int) -> bool:
+        """Drop blocks that have waited too long for their parent, a slice of them if many have.
+
+        Returns:
+            Whether it was a slice.
+        """
+        dropped = self._orphans.expire(now_ns, _GIVEN_UP_PER_BATCH)
+        self.counters.orphans_dropped += dropped
+        return dropped >= _GIVEN_UP_PER_BATCH
 
     def note_skew(self, batch: EventBatch, now_ns: int) -> None:
         """Count a live batch whose clock is far from ours.
@@ -187,44 +212,21 @@ class EventMapper:
 
     def check_invariants(self) -> None:
         """Raise AssertionError if blocks, keys and totals disagree; linear in blocks."""
-        for group in self._all_groups():
-            group.blocks.check_invariants()
-        blocks = [block for group in self._all_groups() for block in group.blocks.values()]
-        held: dict[tuple[str, int], CacheTier] = {}
-        for block in blocks:
-            assert block.holding > 0, "a block without a copy is held"  # noqa: S101 - ours
-            for key in block.keys:
-                name = (block.adapter_id, key)
-                held[name] = min(block.tier, held.get(name, block.tier))
-        assert len(blocks) == self._ledger.blocks_total, "blocks over all groups"  # noqa: S101 - ours
-        assert held == self.held_keys(), "keys over all blocks"  # noqa: S101 - ours
-        t2_total = sum(tier is CacheTier.T2 for tier in held.values())
-        assert t2_total == self._ledger.keys.t2_total, "keys at T2"  # noqa: S101 - ours
+        self._ledger.check_invariants(self._all_groups())
 
     # ------------------------------------------------------------------ events
 
-    def _adopt(self, rank: int, event: BlockStored, changes: Changes) -> None:
-        """Place every waiting store that *event*, just placed, makes placeable.
+    def _adopt(self, rank: int, event: BlockStored, changes: Changes) -> Iterator[None]:
+        """Place what waited for *event*, just placed; yield after each step."""
 
-        Removals come last: a block that left after its child was announced still is the child's
-        place.
+        def place(child: BlockStored) -> bool:
+            return self._store(rank, child, None, changes)
 
-        Complexity:
-            Linear in the blocks placed, for none of them waits again.
-        """
-        placed, removals = deque([event]), list[BlockRemoved]()
-        while placed:
-            done = placed.popleft()
-            for orphan in self._orphans.take(rank, done.group_idx, done.block_hashes):
-                blocks = len(orphan.event.block_hashes)
-                if self._store(rank, orphan.event, None, changes):
-                    self.counters.orphans_resolved += blocks
-                    removals.extend(orphan.removals)
-                    placed.append(orphan.event)
-                else:
-                    self.counters.orphans_dropped += blocks
-        for removal in removals:
-            self._remove(rank, removal, changes)
+        for removals in adopt(self._orphans, (rank, event), place, self.counters):
+            for removal in removals:
+                self._remove(rank, removal, changes)
+            self._trim(changes)
+            yield
 
     def _store(self, rank: int, event: BlockStored, now_ns: int | None, changes: Changes) -> bool:
         """Place a store and return True, or let it wait for its parent, or drop it.
@@ -342,9 +344,6 @@ class EventMapper:
         self.counters.orphaned_blocks += len(event.block_hashes)
         self.counters.orphans_dropped += self._orphans.hold(rank, event, now_ns)
 
-    def _give_up_orphans(self, now_ns: int) -> None:
-        self.counters.orphans_dropped += self._orphans.expire(now_ns)
-
     def _remove(self, rank: int, event: BlockRemoved, changes: Changes) -> None:
         space = self._rank(rank)
         lane = self._lane(event.medium)
@@ -364,7 +363,7 @@ class EventMapper:
         """Forget a rank: one clear if it was alone, evictions if others hold keys too."""
         self.counters.cleared += 1
         space = self._rank(rank)
-        self._orphans.clear(rank)
+        self._ledger.set_aside(self._orphans.clear(rank))
         others = any(
             group.blocks
             for number, other in self._ranks.items()
@@ -385,9 +384,9 @@ class EventMapper:
             self.counters.unknown_mediums += 1
         return lane
 
-    def _no_orphans(self) -> Orphans:
-        settings = self._settings
-        return Orphans(blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns)
+    def _trim(self, changes: Changes) -> None:
+        self._ledger.trim(self._all_groups(), changes)
+        self._ledger.trim_inferred(changes)
 
     def _rank(self, rank: int) -> RankSpace:
         found = self._ranks.get(rank)

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from inferencecache.events.messages import EventBatch
+
 _Name = TypeVar("_Name")
 
 _NAMED_MAX: Final = 64
@@ -81,9 +83,12 @@ class MapperCounters:
         """Count a store that is not indexed."""
         self.drops[cause] = self.drops.get(cause, 0) + 1
 
-    def fault(self, cause: str, times: int) -> None:
-        """Count undecodable events."""
-        self.faults[cause] = self.faults.get(cause, 0) + times
+    def batch(self, batch: EventBatch, source_rank: int) -> None:
+        """Count a batch's undecodable events, and a rank that is not its socket's."""
+        for cause, times in batch.faults.items():
+            self.faults[cause] = self.faults.get(cause, 0) + times
+        if batch.rank is not None and batch.rank != source_rank and not batch.is_rest:
+            self.rank_mismatches += 1
 
     def unmapped_adapter(self, lora_id: int | None, lora_name: str) -> bool:
         """Count a store of an adapter the map does not have; True the first time for it.

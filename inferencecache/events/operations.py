@@ -62,6 +62,11 @@ class Changes:
         else:
             self.operations.append(Evict(adapter_id=adapter_id, keys=[key]))
 
+    def take(self) -> list[Operation]:
+        """Remove and return what was gathered."""
+        taken, self.operations = self.operations, []
+        return taken
+
     def clear(self) -> None:
         """Start over: what was gathered before a clear is of no use."""
         self.operations = [Clear()]

@@ -1,16 +1,16 @@
 """Waiting stores by a place they name, oldest first."""
 
 from collections import OrderedDict
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
 
 _Name = TypeVar("_Name")
 _Store = TypeVar("_Store")
 
 
 class Place(NamedTuple):
-    """An engine hash within its name space."""
+    """An engine hash within a rank's name space."""
 
-    rank: int
     group_idx: int
     engine_hash: int
 
@@ -18,7 +18,6 @@ class Place(NamedTuple):
 class Copy(NamedTuple):
     """The copy of a block in one medium."""
 
-    rank: int
     group_idx: int
     engine_hash: int
     lane: int
@@ -45,12 +44,6 @@ class OrphanPlaces(Generic[_Name, _Store]):
         else:
             self._many[place] = OrderedDict.fromkeys((self._lone.pop(place), store))
 
-    def pop_all(self, place: _Name) -> list[_Store]:
-        """Forget *place*; return the stores that named it, oldest first."""
-        if place in self._lone:
-            return [self._lone.pop(place)]
-        return list(self._many.pop(place, ()))
-
     def pop_oldest(self, place: _Name) -> _Store | None:
         """Forget that the oldest store names *place* and return it, None if there is none."""
         many = self._many.get(place)
@@ -68,6 +61,12 @@ class OrphanPlaces(Generic[_Name, _Store]):
             self._drop_empty(place, many)
         elif self._lone.get(place) is store:
             del self._lone[place]
+
+    def parts(self) -> Iterator[dict[Any, Any]]:
+        """Yield the dictionaries it is made of; for one that is not used any more."""
+        yield self._lone
+        yield from self._many.values()
+        yield self._many
 
     def _drop_empty(self, place: _Name, many: OrderedDict[_Store, None]) -> None:
         if not many:

@@ -5,34 +5,18 @@ indexing them as a prompt's start would answer for a different prompt. They wait
 number and time, until the parent arrives. A store waits once, from its arrival on.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
 
-from inferencecache.events.mediums import lane_of
 from inferencecache.events.messages import BlockRemoved, BlockStored
-from inferencecache.events.orphan_places import Copy, OrphanPlaces, Place
+from inferencecache.events.rank_orphans import Orphan, RankOrphans
 
-
-@dataclass(slots=True, eq=False)
-class Orphan:
-    """One store that waits.
-
-    Attributes:
-        rank: Rank it came from.
-        event: The store.
-        deadline_ns: When it is given up.
-        removals: Removals of its blocks seen meanwhile, to be applied after it is placed.
-    """
-
-    rank: int
-    event: BlockStored
-    deadline_ns: int
-    removals: list[BlockRemoved] = field(default_factory=list)
+_NEVER_NS: Final = sys.maxsize
 
 
 class Orphans:
-    """All waiting stores of one replica; none names a hash twice.
+    """All waiting stores of one replica.
 
     Args:
         blocks_max: Most blocks held; the oldest stores make room.
@@ -45,81 +29,89 @@ class Orphans:
     def __init__(self, *, blocks_max: int, hold_ns: int) -> None:
         self._blocks_max = blocks_max
         self._hold_ns = hold_ns
-        self._queue: OrderedDict[Orphan, None] = OrderedDict()
-        self._by_parent: OrphanPlaces[Place, Orphan] = OrphanPlaces()
-        self._unremoved: OrphanPlaces[Copy, Orphan] = OrphanPlaces()
+        self._ranks: dict[int, RankOrphans] = {}
+        self._next_number = 0
+        self._due_ns = _NEVER_NS
         self.blocks_total = 0
 
     def hold(self, rank: int, event: BlockStored, now_ns: int) -> int:
-        """Keep *event* until its parent arrives; return how many blocks were dropped for it."""
+        """Keep *event* until its parent arrives; return how many blocks were dropped for it.
+
+        Complexity:
+            Constant per block of *event* and of what is dropped, and one look at each rank that
+            has waiting stores for each store that is dropped.
+        """
         blocks = len(event.block_hashes)
         if blocks > self._blocks_max:
             return blocks
-        orphan = Orphan(rank=rank, event=event, deadline_ns=now_ns + self._hold_ns)
-        self._queue[orphan] = None
-        self._by_parent.add(_parent_place(rank, event), orphan)
-        for copy in _copies(orphan):
-            self._unremoved.add(copy, orphan)
+        orphan = Orphan(event=event, number=self._next_number, deadline_ns=now_ns + self._hold_ns)
+        self._next_number += 1
+        self._ranks.setdefault(rank, RankOrphans()).add(orphan)
+        self._due_ns = min(self._due_ns, orphan.deadline_ns)
         self.blocks_total += blocks
         dropped = 0
         while self.blocks_total > self._blocks_max:
-            dropped += self._drop_oldest()
+            dropped += self._drop(*self._oldest())
         return dropped
 
-    def take(self, rank: int, group_idx: int, engine_hashes: Iterable[int]) -> list[Orphan]:
-        """Remove and return the stores that wait for one of *engine_hashes*, oldest first."""
-        found: list[Orphan] = []
-        for engine_hash in engine_hashes:
-            found.extend(self._by_parent.pop_all(Place(rank, group_idx, engine_hash)))
-        for orphan in found:
-            self._forget(orphan)
-        return found
+    def pop_child(self, rank: int, group_idx: int, engine_hash: int) -> Orphan | None:
+        """Remove and return the oldest store that waits for a block, None if there is none."""
+        waiting = self._ranks.get(rank)
+        orphan = waiting.pop_child(group_idx, engine_hash) if waiting is not None else None
+        if orphan is not None:
+            self._let_go(rank, orphan)
+        return orphan
 
     def note_removal(self, rank: int, event: BlockRemoved, engine_hash: int) -> bool:
         """Remember that a block left a medium; False if no waiting store has a copy to lose."""
-        # Removals apply to the oldest store that still has a copy left to lose.
-        copy = Copy(rank, event.group_idx, engine_hash, lane_of(event.medium))
-        orphan = self._unremoved.pop_oldest(copy)
-        if orphan is None:
-            return False
-        orphan.removals.append(
-            BlockRemoved(block_hashes=[engine_hash], medium=event.medium, group_idx=event.group_idx)
-        )
-        return True
+        waiting = self._ranks.get(rank)
+        return waiting is not None and waiting.note_removal(event, engine_hash)
 
-    def expire(self, now_ns: int) -> int:
-        """Drop what has waited too long; return how many blocks that was."""
+    def expire(self, now_ns: int, blocks_max: int = sys.maxsize) -> int:
+        """Drop what has waited too long; return how many blocks that was.
+
+        Args:
+            now_ns: The time.
+            blocks_max: Blocks after which no other store is dropped; the next call goes on.
+        """
         dropped = 0
-        while self._queue and next(iter(self._queue)).deadline_ns <= now_ns:
-            dropped += self._drop_oldest()
+        while self._due_ns <= now_ns and dropped < blocks_max:
+            if not self._ranks:
+                self._due_ns = _NEVER_NS
+                break
+            rank, oldest = self._oldest()
+            self._due_ns = oldest.deadline_ns
+            if self._due_ns <= now_ns:
+                dropped += self._drop(rank, oldest)
         return dropped
 
-    def clear(self, rank: int) -> None:
-        """Forget everything of *rank*."""
-        for orphan in [orphan for orphan in self._queue if orphan.rank == rank]:
-            self._forget(orphan)
+    def clear(self, rank: int) -> Iterator[dict[Any, Any]]:
+        """Forget everything of *rank* at once; return what to take apart in slices."""
+        gone = self._ranks.pop(rank, None)
+        if gone is None:
+            return iter(())
+        self.blocks_total -= gone.blocks_total
+        return gone.parts()
 
-    def _drop_oldest(self) -> int:
-        oldest = next(iter(self._queue))
-        self._forget(oldest)
-        return len(oldest.event.block_hashes)
+    def clear_all(self) -> Iterator[dict[Any, Any]]:
+        """Forget everything at once; return what to take apart in slices."""
+        for rank in list(self._ranks):
+            yield from self.clear(rank)
 
-    def _forget(self, orphan: Orphan) -> None:
-        del self._queue[orphan]
+    def _oldest(self) -> tuple[int, Orphan]:
+        """Return the store that has waited longest, and its rank; there is one."""
+        return min(
+            ((rank, waiting.oldest) for rank, waiting in self._ranks.items()),
+            key=lambda found: found[1].number,
+        )
+
+    def _drop(self, rank: int, orphan: Orphan) -> int:
+        self._ranks[rank].forget(orphan)
+        self._let_go(rank, orphan)
+        return len(orphan.event.block_hashes)
+
+    def _let_go(self, rank: int, orphan: Orphan) -> None:
+        """Count what a rank no longer holds."""
         self.blocks_total -= len(orphan.event.block_hashes)
-        self._by_parent.discard(_parent_place(orphan.rank, orphan.event), orphan)
-        for copy in _copies(orphan):
-            self._unremoved.discard(copy, orphan)
-
-
-def _parent_place(rank: int, event: BlockStored) -> Place:
-    assert event.parent_block_hash is not None, "a root waits for nobody"  # noqa: S101 - ours
-    return Place(rank, event.group_idx, event.parent_block_hash)
-
-
-def _copies(orphan: Orphan) -> list[Copy]:
-    event = orphan.event
-    lane = lane_of(event.medium)
-    return [
-        Copy(orphan.rank, event.group_idx, engine_hash, lane) for engine_hash in event.block_hashes
-    ]
+        if not self._ranks[rank]:
+            del self._ranks[rank]

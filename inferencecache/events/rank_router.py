@@ -5,12 +5,15 @@ ranks share one, because they cannot. In the second case a key is held as long a
 and a rank's clear becomes evictions of what only that rank held.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from inferencecache.events.mapper import EventMapper
 from inferencecache.events.messages import EventBatch
 from inferencecache.events.operations import Operation
 from inferencecache.settings.producer import MapperSettings
+
+Emit = Callable[[str, list[Operation]], object]
 
 
 class RankRouter:
@@ -41,13 +44,14 @@ class RankRouter:
             found = self._mappers[replica_id] = EventMapper(self._settings)
         return found
 
-    def apply(
-        self, batch: EventBatch, now_ns: int, source_rank: int = 0
-    ) -> tuple[str, list[Operation]]:
-        """Take in a batch; return the replica it concerns and that replica's changes.
+    def steps(
+        self, batch: EventBatch, emit: Emit, now_ns: int, source_rank: int = 0
+    ) -> Iterator[None]:
+        """Take in a batch; yield before each further step if there is more than one.
 
         Args:
             batch: The decoded batch; its own rank wins over *source_rank*.
+            emit: Told after each step the replica it concerns and that replica's changes.
             now_ns: Monotonic time.
             source_rank: Rank of the socket the batch came from.
         """
@@ -55,8 +59,9 @@ class RankRouter:
         replica_id = self.replica_of(rank)
         if replica_id not in self._mappers and len(self._mappers) >= self._settings.ranks_max:
             self.refused_ranks += 1
-            return replica_id, []
-        return replica_id, self.mapper_of(rank).apply(batch, now_ns, source_rank)
+            return iter(())
+        mapper = self.mapper_of(rank)
+        return mapper.steps(batch, partial(emit, replica_id), now_ns, source_rank)
 
     def reset(self, rank: int) -> tuple[str, list[Operation]]:
         """Forget one rank's blocks, as after a restart of its engine."""

@@ -19,7 +19,7 @@ Rules of this file
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -55,8 +55,8 @@ _START_OVER_INTERVAL_NS: Final = 60 * NS_PER_S
 class BatchSink(Protocol):
     """Takes what one publisher says, in order."""
 
-    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
-        """Take in a batch."""
+    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> Iterator[None]:
+        """Take in a batch; yield before each further step, if one took some milliseconds."""
         ...
 
     def reset(self, rank: int) -> None:
@@ -174,6 +174,8 @@ class Subscriber:
         self._ticket = 0
         self._commands: deque[Command] = deque()
         self._slices: deque[EventBatch] = deque()
+        self._under_way: Iterator[None] | None = None
+        self._rank_under_way = parts.rank
         self._is_live = False
         self._was_synced = False
         self._was_connected = False
@@ -186,7 +188,7 @@ class Subscriber:
 
     @property
     def _has_queued(self) -> bool:
-        return bool(self._slices or self._commands)
+        return bool(self._under_way is not None or self._slices or self._commands)
 
     async def run(self) -> None:
         """Follow the publisher for ever; ends by being cancelled."""
@@ -309,7 +311,9 @@ class Subscriber:
     def _carry_out(self, until_ns: int) -> bool:
         """Carry out what is queued; return whether the time was over before or after that."""
         while self._has_queued:
-            if self._slices:
+            if self._under_way is not None:
+                self._go_on(self._under_way)
+            elif self._slices:
                 self._hand_on(self._slices.popleft())
             else:
                 self._run(self._commands.popleft())
@@ -344,12 +348,24 @@ class Subscriber:
         self._hand_on(self._slices.popleft())  # so that the usual batch is taken in as it counts
 
     def _hand_on(self, batch: EventBatch) -> None:
+        self._rank_under_way = self.parts.rank if batch.rank is None else batch.rank
+        self._under_way = self._steps(batch)
+        self._go_on(self._under_way)
+
+    def _steps(self, batch: EventBatch) -> Iterator[None]:
+        yield from self._sink.apply(self.parts.rank, batch, is_live=self._is_live)
+
+    def _go_on(self, steps: Iterator[None]) -> None:
+        """Take one of *steps*; keep them for the next time unless it was the last."""
+        self._under_way = None
         try:
-            self._sink.apply(self.parts.rank, batch, is_live=self._is_live)
+            for _ in steps:
+                self._under_way = steps
+                return
         except Exception as error:  # noqa: BLE001 - the subscriber's boundary, never fatal
             self.counters.failures += 1
             self._failure_lines.failed(self.parts.name, error)
-            self._start_over(self.parts.rank if batch.rank is None else batch.rank)
+            self._start_over(self._rank_under_way)
 
     def _start_over(self, rank: int) -> None:
         """Withdraw what a failure may have left half done, and ask for it again, not too often.

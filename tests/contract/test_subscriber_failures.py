@@ -1,6 +1,7 @@
 """A subscriber whose sink fails halfway: what it holds and what it told stay the same."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 import zmq
@@ -36,12 +37,13 @@ class HalfwaySink:
         self.applied = 0
         self.changed = asyncio.Event()
 
-    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
+    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> Iterator[None]:
         """Apply a batch, and raise before its changes have reached the index if it has to."""
         assert is_live in {True, False}
         self.applied += 1
         self.changed.set()
-        _, operations = self.router.apply(batch, 0, rank)
+        operations: list[Operation] = []
+        yield from self.router.steps(batch, lambda _, changes: operations.extend(changes), 0, rank)
         if len(batch.events) == 2 and self.failures:
             self.failures -= 1
             raise KeyError(batch.events)

@@ -1,6 +1,7 @@
 """How long a subscriber keeps the loop, by a clock that only its work moves on."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 import zmq
@@ -27,7 +28,7 @@ class SlowSink:
         self.calls = 0
         self.changed = asyncio.Event()
 
-    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
+    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> Iterator[None]:
         """Count the blocks and let the time pass that they cost."""
         assert (rank, is_live) == (0, True)
         stores = [event for event in batch.events if isinstance(event, BlockStored)]
@@ -36,6 +37,7 @@ class SlowSink:
         self.blocks += blocks
         self.calls += 1
         self.changed.set()
+        return iter(())
 
     def reset(self, rank: int) -> None:
         """Never called here."""
@@ -47,7 +49,7 @@ class SlowSink:
 class FailingSink(SlowSink):
     """Counts a batch and then fails at it, in words that quote it."""
 
-    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> None:
+    def apply(self, rank: int, batch: EventBatch, *, is_live: bool) -> Iterator[None]:
         """Raise KeyError with a hash of the batch."""
         super().apply(rank, batch, is_live=is_live)
         (event,) = batch.events

@@ -3,7 +3,7 @@
 import pytest
 from engine_events import CLEARED, Producer, batch_of, keys, moved, removed, stored, tokens
 
-from inferencecache.events import BlockRemoved, Clear, Evict, RankRouter
+from inferencecache.events import BlockRemoved, Clear, EventBatch, Evict, Operation, RankRouter
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 
@@ -258,17 +258,31 @@ def test_rank_of_the_batch_wins_and_is_counted() -> None:
     assert producer.mapper.counters.rank_mismatches == 1
 
 
+def routed(
+    router: RankRouter, batch: EventBatch, now_ns: int, source_rank: int = 0
+) -> list[tuple[str, list[Operation]]]:
+    """Return what a router tells of a batch, step by step."""
+    told: list[tuple[str, list[Operation]]] = []
+
+    def emit(replica_id: str, operations: list[Operation]) -> None:
+        told.append((replica_id, operations))
+
+    for _ in router.steps(batch, emit, now_ns, source_rank):
+        continue
+    return told
+
+
 def test_ranks_as_replicas_of_their_own() -> None:
     """Separate ranks have separate names, clears and bounds."""
     router = RankRouter("pod", MapperSettings(ranks_max=2), separate_ranks=True)
-    assert router.apply(batch_of([stored([1], ONE)], rank=0), 0)[0] == "pod/0"
-    assert router.apply(batch_of([stored([1], ONE)], rank=3), 0, source_rank=3)[0] == "pod/3"
+    assert routed(router, batch_of([stored([1], ONE)], rank=0), 0)[0][0] == "pod/0"
+    assert routed(router, batch_of([stored([1], ONE)], rank=3), 0, source_rank=3)[0][0] == "pod/3"
     replica_id, operations = router.reset(3)
 
     assert replica_id == "pod/3"
     assert [type(operation) for operation in operations] == [Clear]
     assert router.mapper_of(0).held_keys() == {KEY: T1}
-    assert router.apply(batch_of([stored([1], ONE)], rank=9), 0) == ("pod/9", [])
+    assert routed(router, batch_of([stored([1], ONE)], rank=9), 0) == []
     assert router.refused_ranks == 1
     assert [name for name, _ in router.replicas()] == ["pod/0", "pod/3"]
 
@@ -276,10 +290,9 @@ def test_ranks_as_replicas_of_their_own() -> None:
 def test_ranks_on_one_replica_are_bounded() -> None:
     """More ranks than allowed are refused and counted."""
     router = RankRouter("pod", MapperSettings(ranks_max=1), separate_ranks=False)
-    router.apply(batch_of([stored([1], ONE)], rank=0), 0)
-    replica_id, operations = router.apply(batch_of([stored([1], ONE)], rank=1), 0)
+    routed(router, batch_of([stored([1], ONE)], rank=0), 0)
 
-    assert (replica_id, operations) == ("pod", [])
+    assert routed(router, batch_of([stored([1], ONE)], rank=1), 0) == []
     assert router.mapper_of(0).counters.drops == {"ranks": 1}
 
 

@@ -1,11 +1,15 @@
 """Stores before their parents: chains, cycles, repeated hashes, and what they cost."""
 
+import itertools
 import time
+from functools import partial
 
 import pytest
-from engine_events import Producer, keys, removed, stored, tokens
+from engine_events import CLEARED, Producer, batch_of, keys, removed, stored, tokens
+from work_counter import lines_run
 
-from inferencecache.events import BlockStored
+from inferencecache.events import BlockStored, Operation
+from inferencecache.events.orphans import Orphans
 from inferencecache.types import CacheTier
 
 T1 = CacheTier.T1
@@ -178,3 +182,120 @@ def test_many_removals_of_waiting_blocks_cost_little_each() -> None:
         assert producer.mapper.counters.unknown_removals == 0
 
     assert spent[16_000] < 80 * spent[1_000]
+
+
+ADOPTED_PER_STEP = 300
+"""Blocks that one step may place: the step's size, and what one store brings beyond it."""
+
+
+def placed_by_step(producer: Producer, root: BlockStored) -> list[int]:
+    """Take in *root* step by step; return the blocks held after each, which the index follows."""
+    held: list[int] = []
+
+    def emit(operations: list[Operation]) -> None:
+        producer.index.apply(operations)
+        producer.check()
+        held.append(producer.mapper.blocks_total)
+
+    for _ in producer.mapper.steps(batch_of([root]), emit, 0):
+        continue
+    return held
+
+
+@pytest.mark.parametrize("shape", ["chain", "fan", "removed"])
+def test_a_crowd_of_orphans_is_adopted_in_steps(shape: str) -> None:
+    """However many wait for one block, no step places more than a few hundred blocks.
+
+    After every step the index holds what the mapper does, and nothing without its parent.
+    """
+    producer, blocks = Producer(), 3_000
+    if shape == "chain":
+        waiting = chain_of(blocks)
+    else:
+        waiting = [stored([n], tokens(16 * n, 1), parent=0) for n in range(1, blocks + 1)]
+    producer.mapper.apply(batch_of(waiting), 0)
+    if shape == "removed":
+        producer.mapper.apply(batch_of([removed(list(range(1, blocks + 1)))]), 0)
+    held = placed_by_step(producer, stored([0], tokens(0, 1)))
+
+    assert max(abs(after - before) for before, after in itertools.pairwise([0, *held])) <= (
+        ADOPTED_PER_STEP
+    )
+    assert held[-1] == (1 if shape == "removed" else blocks + 1)
+    assert producer.mapper.orphan_blocks == 0
+    assert producer.mapper.counters.orphans_resolved == blocks
+    assert producer.mapper.counters.unknown_removals == 0
+
+
+def test_steps_of_an_adoption_run_a_bounded_number_of_lines() -> None:
+    """The longest step of ten times the orphans is no longer."""
+    longest = {}
+    for blocks in (1_000, 10_000):
+        producer = Producer()
+        producer.mapper.apply(batch_of(chain_of(blocks)), 0)
+        steps = producer.mapper.steps(batch_of([stored([0], tokens(0, 1))]), list, 0)
+        lines = [lines_run(partial(next, steps, None)) for _ in range(blocks // 100)]
+        longest[blocks] = max(lines)
+        assert producer.mapper.blocks_total == blocks + 1
+
+    assert longest[10_000] <= 1.1 * longest[1_000]
+
+
+def test_orphans_that_expire_together_go_in_slices() -> None:
+    """No call gives up more than a slice; nothing is forgotten in the end."""
+    producer, blocks = Producer(orphan_hold_ns=10), 5_000
+    producer.mapper.apply(batch_of(chain_of(blocks)), 0)
+    given_up = []
+    while producer.mapper.expire(10):
+        given_up.append(blocks - producer.mapper.orphan_blocks)
+
+    assert given_up == [1_024, 2_048, 3_072, 4_096]
+    assert producer.mapper.orphan_blocks == 0
+    assert producer.mapper.counters.orphans_dropped == blocks
+
+
+def test_another_ranks_batch_between_the_steps_of_an_adoption() -> None:
+    """Ranks share keys and a clock, and neither disturbs the other's adoption."""
+    producer, blocks = Producer(), 1_000
+    producer.mapper.apply(batch_of(chain_of(blocks)), 0)
+    own = producer.mapper.steps(batch_of([stored([0], tokens(0, 1))]), producer.index.apply, 0)
+    for number, _ in enumerate(own):
+        same = (
+            stored([number], tokens(0, 1)) if number else stored([0], tokens(0, blocks // 2)[:16])
+        )
+        producer.feed(same, rank=1)
+    producer.feed(CLEARED, rank=1)
+
+    assert producer.held == dict.fromkeys(keys(tokens(0, blocks + 1)), T1)
+
+
+def test_a_failure_elsewhere_between_the_steps_of_an_adoption() -> None:
+    """What was forgotten stays so: the rest of the adoption finds no parent and places nothing."""
+    producer, blocks = Producer(), 1_000
+    producer.mapper.apply(batch_of(chain_of(blocks)), 0)
+    steps = producer.mapper.steps(batch_of([stored([0], tokens(0, 1))]), producer.index.apply, 0)
+    next(steps)
+    producer.index.apply(producer.mapper.start_over())
+    for _ in steps:
+        continue
+
+    producer.check()
+    assert producer.held == {}
+    assert producer.mapper.orphan_blocks == producer.mapper.blocks_total == 0
+
+
+def test_forgetting_one_rank_costs_nothing_for_the_others_orphans() -> None:
+    """A clear runs as many lines beside ten thousand waiting stores of another rank as beside one.
+
+    Its own waiting stores are freed later, in slices.
+    """
+    cost = {}
+    for blocks in (1, 10_000):
+        orphans = Orphans(blocks_max=65_536, hold_ns=10)
+        for event in chain_of(blocks):
+            orphans.hold(0, event, 0)
+            orphans.hold(1, event, 0)
+        cost[blocks] = lines_run(partial(orphans.clear, 0))
+        assert orphans.blocks_total == blocks
+
+    assert cost[10_000] == cost[1]
