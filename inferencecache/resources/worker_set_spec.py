@@ -188,8 +188,8 @@ class InferenceWorkerSetSpec(ResourceModel, frozen=True, kw_only=True):
             Meta(
                 max_length=2_048,
                 pattern=METRICS_URL_PATTERN,
-                description="Where each worker tokenizes prompts, without user and query; {address} "
-                "stands for host and port, {host} for the host alone. Prompts are sent there where "
+                description="Where each worker tokenizes, without user and query; {address} stands "
+                "for host and port, {host} for the host alone. Prompts are sent there where "
                 "no tokenizer can be read here; nowhere if left out.",
                 extra_json_schema={"example": "http://{address}/tokenize"},
             ),

@@ -9,7 +9,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from inferencecache.clock import Clock
+from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.transport.file_watch import FileWatch
 from inferencecache.transport.giving_way import giving_way
@@ -146,7 +146,7 @@ class TokenizerShelf:
         limits = local.LoadLimits(
             file_bytes_max=self._settings.file_bytes_max,
             characters_max=self._settings.rendered_characters_max,
-            now=lambda: datetime.now().astimezone(),
+            now=lambda: datetime.fromtimestamp(self._clock.now_ns() / NS_PER_S).astimezone(),
         )
         loaded: LocalTokenizer = local.load_tokenizer(place, limits)
         return loaded

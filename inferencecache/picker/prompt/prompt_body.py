@@ -61,7 +61,8 @@ class PromptBody:
         salt, further = self.keys.cache_salt, self.keys.extra_key
         if salt is ABSENT and further is ABSENT:
             return b""
-        return b"\n".join(bytes(raw) for raw in (salt, further) if bytes(raw) not in _EMPTY)
+        salts = [b"" if bytes(raw) in _EMPTY else bytes(raw) for raw in (salt, further)]
+        return b"\n".join(salts) if any(salts) else b""
 
 
 _DECODER: Final = msgspec.json.Decoder(PromptKeys)
