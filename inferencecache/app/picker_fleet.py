@@ -54,6 +54,7 @@ class PickerFleetParts:
         ttft: How the time to a first token is foreseen.
         prefix: Knows where prompts are warm.
         labels_max: Most candidates of whom numbers are shown by themselves.
+        draw: Draws a number from 0 up to, but not including, 1.
         loaded: Returns the fleet of the files; None where there are none.
     """
 
