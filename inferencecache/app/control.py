@@ -72,10 +72,11 @@ class Control:
                 probes=ProbeRunner(Prober(self._target)),
                 metrics=self.metrics,
                 resources=resources,
-                picker=PickerPages(picker.records, picker.fleet.suppression),
+                picker=PickerPages(picker.records, picker.fleet.suppression, picker.rehearsal),
                 manifests=objects.manifests_slices,
                 push_body_bytes_max=settings.policy.push_body_bytes_max,
                 probe_body_bytes_max=settings.control.probe_body_bytes_max,
+                explain_body_bytes_max=settings.control.explain_body_bytes_max,
             )
         )
         files = self._security.control_tls

@@ -39,6 +39,7 @@ from inferencecache.transport.picker_handler import (
 from inferencecache.transport.picker_metrics import PickerMetrics, PickerMetricsParts
 from inferencecache.transport.picker_pick import PickRunner
 from inferencecache.transport.picker_reader import BodyReader
+from inferencecache.transport.picker_rehearsal import Rehearsal
 from inferencecache.transport.random_ids import random_id
 from inferencecache.transport.structured_log import EventLog
 
@@ -118,6 +119,7 @@ class Picker:
         fleet: What it picks from.
         records: How the last Picks came about.
         metrics: What it counts.
+        rehearsal: Says where a request would go.
         services: What the plane's port serves for it; empty when it has a port of its own.
         health: Shows whether it serves; its own port, or that of the plane.
     """
@@ -159,6 +161,11 @@ class Picker:
             )
         )
         self._reader = BodyReader(parts.parse)
+        self.rehearsal = Rehearsal(
+            reader=self._reader,
+            rehearse=self.fleet.chooser.rehearse,
+            may_lack_model=lambda: self.fleet.chooser.may_lack_model,
+        )
         handlers = {PICKER_SERVICE.full_name: self._handlers(parts)}
         self.services: Mapping[str, RpcHandlers] = {}
         self._port: GrpcPort | None = None

@@ -1,18 +1,16 @@
 """``inferencecache get``: what can be picked, as ``kubectl get`` would show it."""
 
-import inspect
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from inferencecache.cli.options import settings_command
+from inferencecache.cli.options import settings_command_with
 from inferencecache.errors import ConfigError
 from inferencecache.settings.get import GetSettings
 
@@ -54,7 +52,7 @@ class Wanted:
 
 def register(app: typer.Typer) -> None:
     """Add the command to *app*."""
-    app.command("get")(_command())
+    app.command("get")(settings_command_with(_declared, GetSettings, _get))
 
 
 def _declared(  # noqa: PLR0913 - one per option
@@ -94,38 +92,24 @@ def _declared(  # noqa: PLR0913 - one per option
     """Take what is no setting."""
 
 
-def _command() -> Callable[..., None]:
-    """Return a function with the parameters above and one per setting."""
-    own = inspect.signature(_declared, eval_str=True).parameters
-
-    def command(**given: Any) -> None:  # noqa: ANN401 - texts, a form and a switch
-        wanted = Wanted(
-            what=given.pop("what"),
-            name=given.pop("name"),
-            namespace=given.pop("namespace"),
-            everywhere=given.pop("all_namespaces"),
-            form=given.pop("output"),
-            resources=given.pop("resources"),
-        )
-        settings_command(GetSettings, partial(get, wanted))(**given)
-
-    settings = inspect.signature(settings_command(GetSettings, _nothing)).parameters
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # functions take it
-        [*own.values(), *settings.values()]
-    )
-    command.__doc__ = get.__doc__
-    return command
-
-
-def _nothing(_settings: GetSettings) -> None:
-    """Stand in for a command whose options alone are wanted."""
-
-
-def get(wanted: Wanted, settings: GetSettings) -> None:
+def _get(given: Mapping[str, Any], settings: GetSettings) -> None:
     """Show providers, worker sets or pools with their state, as a running server has them.
 
     Exit code 0: shown; 1: there is no such object, no answer, or the files have mistakes.
     """
+    wanted = Wanted(
+        what=given["what"],
+        name=given["name"],
+        namespace=given["namespace"],
+        everywhere=given["all_namespaces"],
+        form=given["output"],
+        resources=given["resources"],
+    )
+    get(wanted, settings)
+
+
+def get(wanted: Wanted, settings: GetSettings) -> None:
+    """Print what is wanted; see the command."""
     from inferencecache.app.get import ask_server, read_directory  # noqa: PLC0415 - fast --help
     from inferencecache.transport.control_page import ControlPageError  # noqa: PLC0415 - the same
 

@@ -2,7 +2,8 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -38,6 +39,32 @@ def settings_command(
 
     signature = inspect.Signature(list(_parameters(settings_class)))
     command.__signature__ = signature  # type: ignore[attr-defined] # functions take attributes
+    command.__doc__ = run.__doc__
+    return command
+
+
+def settings_command_with(
+    declared: Callable[..., None],
+    settings_class: type[SettingsT],
+    run: Callable[[Mapping[str, Any], SettingsT], None],
+) -> Callable[..., None]:
+    """Return a function for ``app.command`` with parameters of its own besides the settings.
+
+    Args:
+        declared: Has those parameters; never called.
+        settings_class: A dataclass of settings groups.
+        run: What to do with their values by name, and with the loaded settings.
+    """
+    own = inspect.signature(declared, eval_str=True).parameters
+
+    def command(**given: Any) -> None:  # noqa: ANN401 - as declared
+        values = {name: given.pop(name) for name in own}
+        settings_command(settings_class, partial(run, values))(**given)
+
+    settings = _parameters(settings_class)
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # functions take it
+        [*own.values(), *settings]
+    )
     command.__doc__ = run.__doc__
     return command
 

@@ -85,6 +85,14 @@ class ControlSettings:
         maximum=10_000,
         help="Requests the control listener works on at a time; further ones are told 503.",
     )
+    explain_body_bytes_max: int = knob(
+        8 * 1_048_576,
+        flag="control-max-explain-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=1,
+        help="Largest request body for /debug/picker/explain.",
+    )
     probe_body_bytes_max: int = knob(
         4_096,
         flag="probe-max-body-bytes",

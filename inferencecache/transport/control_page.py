@@ -31,12 +31,15 @@ class ControlPageError(InferenceCacheError):
         self.reason = reason
 
 
-async def fetch_control_page(settings: ControlClientSettings, path: str) -> Any:  # noqa: ANN401 - JSON
+async def fetch_control_page(
+    settings: ControlClientSettings, path: str, body: bytes | None = None
+) -> Any:  # noqa: ANN401 - JSON
     """Return what a page says.
 
     Args:
         settings: Whom to ask, and what to show.
         path: The page, from its slash.
+        body: What to post to it; None asks for it without.
 
     Raises:
         ConfigError: A file of the settings cannot be read.
@@ -50,19 +53,26 @@ async def fetch_control_page(settings: ControlClientSettings, path: str) -> Any:
         async with (
             asyncio.timeout(timeout_s),
             aiohttp.ClientSession() as session,
-            session.get(url, headers=headers, ssl=tls, allow_redirects=False) as answer,
+            session.request(
+                "GET" if body is None else "POST",
+                url,
+                data=body,
+                headers=headers,
+                ssl=tls,
+                allow_redirects=False,
+            ) as answer,
         ):
-            body = await _body(answer, settings.answer_bytes_max)
+            page = await _body(answer, settings.answer_bytes_max)
     except TimeoutError:
         raise ControlPageError(url, f"no answer within {timeout_s:g} s") from None
     except (aiohttp.ClientError, ValueError, OSError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ControlPageError(url, reason) from error
     if answer.status != _OK:
-        said = ascii(body[:_REASON_BYTES_MAX].decode("utf-8", "replace").strip())
+        said = ascii(page[:_REASON_BYTES_MAX].decode("utf-8", "replace").strip())
         raise ControlPageError(url, f"HTTP status {answer.status}: {said}")
     try:
-        return json.loads(body)
+        return json.loads(page)
     except (ValueError, RecursionError) as error:
         raise ControlPageError(url, "the answer is no JSON") from error
 

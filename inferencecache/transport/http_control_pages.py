@@ -29,6 +29,7 @@ from inferencecache.transport.picker_pages import (
     LIFT_BODY_BYTES_MAX,
     PickerPages,
 )
+from inferencecache.transport.picker_rehearsal import REHEARSAL_PARAMETERS
 from inferencecache.transport.policy_changes import PolicyChanges
 from inferencecache.transport.probe_runner import ProbeRunner
 
@@ -51,6 +52,7 @@ class ControlParts:
         manifests: Returns worker sets, providers and pools with their status, in slices.
         push_body_bytes_max: Largest policy push.
         probe_body_bytes_max: Largest probe request.
+        explain_body_bytes_max: Largest body to be explained.
     """
 
     plane: CachePlane
@@ -62,6 +64,7 @@ class ControlParts:
     manifests: Callable[[], Generator[None, None, object]]
     push_body_bytes_max: int
     probe_body_bytes_max: int
+    explain_body_bytes_max: int
 
 
 class ControlPages:
@@ -112,6 +115,12 @@ class ControlPages:
             "/debug/picker/resources": endpoint(AuthScope.DEBUG, _asked(self._debug_manifests)),
             "/debug/decisions": endpoint(
                 AuthScope.DEBUG, _asked(self._parts.picker.decisions, DECISION_PARAMETERS)
+            ),
+            "/debug/picker/explain": endpoint(
+                AuthScope.DEBUG,
+                _asked(self._parts.picker.explain, REHEARSAL_PARAMETERS),
+                ("POST",),
+                (self._parts.explain_body_bytes_max, "explain: "),
             ),
             "/picker/unsuppress": endpoint(
                 AuthScope.PICKER, self._parts.picker.unsuppress, ("POST",), lift_limit

@@ -13,6 +13,7 @@ from inferencecache.service.rfc3339 import rfc3339
 from inferencecache.transport.http_answer import json_answer, refusal
 from inferencecache.transport.http_control import PageRequest
 from inferencecache.transport.http_control_json import json_text, plain
+from inferencecache.transport.picker_rehearsal import Rehearsal, RehearsalError
 
 LIFT_BODY_BYTES_MAX: Final = 4_096
 
@@ -33,11 +34,15 @@ class PickerPages:
     Args:
         records: The last Picks.
         suppression: Who is left alone.
+        rehearsal: Says where a request would go.
     """
 
-    def __init__(self, records: DecisionRecords, suppression: Suppression) -> None:
+    def __init__(
+        self, records: DecisionRecords, suppression: Suppression, rehearsal: Rehearsal
+    ) -> None:
         self._records = records
         self._suppression = suppression
+        self._rehearsal = rehearsal
 
     async def decisions(self, request: PageRequest) -> web.Response:
         """Show a hundred Picks, newest first: of one request, or behind the first *skip*."""
@@ -47,6 +52,14 @@ class PickerPages:
         most = int(skip) + _SHOWN_MAX
         found = self._records.find(request.query.get("request_id", ""), most)[int(skip) :]
         return json_answer(json_text({"decisions": [_shown(record) for record in found]}))
+
+    async def explain(self, request: PageRequest) -> web.Response:
+        """Show what a Pick for a body would say, which goes nowhere."""
+        try:
+            answer = await self._rehearsal.answer(request.body, request.query)
+        except RehearsalError as error:
+            return refusal(400, f"{error}\n")
+        return json_answer(json_text(answer))
 
     async def unsuppress(self, request: PageRequest) -> web.Response:
         """Let a destination be picked again at once."""

@@ -1,0 +1,90 @@
+"""``inferencecache explain``: where a running server would send a request, and why."""
+
+import json
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from inferencecache.cli.options import settings_command_with
+from inferencecache.errors import ConfigError
+from inferencecache.settings.explain import ExplainSettings
+
+_NOWHERE: Final = 1
+_CHOSEN: Final = frozenset({"OK", "DEGRADED"})
+
+
+class ExplainForm(StrEnum):
+    """How an explanation is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to *app*."""
+    app.command("explain")(settings_command_with(_declared, ExplainSettings, explain))
+
+
+def _declared(
+    *,
+    body: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="The request's body; - reads it from standard input."),
+    ],
+    tenant: Annotated[str, typer.Option(metavar="TENANT", help="Whose request it is.")] = "",
+    model_pool: Annotated[
+        str,
+        typer.Option(
+            metavar="[NAMESPACE/]POOL",
+            help="The pool that a gateway would name; everything if left out.",
+        ),
+    ] = "",
+    qos: Annotated[
+        str,
+        typer.Option(metavar="CLASS", help="INTERACTIVE, BATCH or DEFERRABLE."),
+    ] = "INTERACTIVE",
+    output: Annotated[
+        ExplainForm,
+        typer.Option("-o", "--output", metavar="|".join(ExplainForm), help="Form of the answer."),
+    ] = ExplainForm.TABLE,
+) -> None:
+    """Take what is no setting."""
+
+
+def explain(given: Mapping[str, Any], settings: ExplainSettings) -> None:
+    """Show where a running server would send a request, and why; nothing is sent or counted.
+
+    Exit code 0: somewhere; 1: nowhere, or there is no answer.
+    """
+    from inferencecache.app.explain import ask_server  # noqa: PLC0415 - fast --help
+    from inferencecache.transport.control_page import ControlPageError  # noqa: PLC0415 - the same
+
+    parameters = {"tenant": given["tenant"], "pool": given["model_pool"], "qos": given["qos"]}
+    try:
+        answer = ask_server(settings.control, _body(given["body"]), parameters)
+    except ControlPageError as error:
+        sys.stderr.write(f"inferencecache: error: {error}\n")
+        raise typer.Exit(_NOWHERE) from error
+    if given["output"] is ExplainForm.JSON:
+        sys.stdout.write(json.dumps(answer, indent=2) + "\n")
+    else:
+        from inferencecache.cli.explain_table import explanation_text  # noqa: PLC0415 - the same
+
+        sys.stdout.write(explanation_text(answer))
+    if answer["outcome"] not in _CHOSEN:
+        raise typer.Exit(_NOWHERE)
+
+
+def _body(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            field="--body", value=path, allowed=f"a readable file ({error.strerror})"
+        ) from error
