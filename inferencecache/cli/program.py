@@ -12,12 +12,22 @@ from typing import Annotated, NoReturn
 import typer
 
 from inferencecache import __version__
-from inferencecache.cli import crds, demo, doctor, fake_engine, get, replay, serve, subscribe
+from inferencecache.cli import (
+    crds,
+    demo,
+    doctor,
+    explain,
+    fake_engine,
+    get,
+    replay,
+    serve,
+    subscribe,
+)
 from inferencecache.cli.help_page import PlainHelpCommand, PlainHelpGroup
 from inferencecache.cli.switches import with_values
 from inferencecache.errors import ConfigError
 
-COMMANDS = (demo, replay, serve, subscribe, get, doctor, fake_engine, crds)
+COMMANDS = (demo, replay, serve, subscribe, get, explain, doctor, fake_engine, crds)
 """The command modules, in the order in which ``--help`` lists them."""
 
 USAGE_ERROR = 2

@@ -11,6 +11,7 @@ from inferencecache.cli.replay import ReplayCommandSettings
 from inferencecache.settings.client import ClientSettings
 from inferencecache.settings.demo import DemoCommandSettings
 from inferencecache.settings.doctor import DoctorCommandSettings
+from inferencecache.settings.explain import ExplainSettings
 from inferencecache.settings.fake_engine import FakeEngineCommandSettings
 from inferencecache.settings.get import GetSettings
 from inferencecache.settings.knob import Knob, env_of, knobs_of
@@ -76,6 +77,7 @@ _COMMAND_SETTINGS = {
     "serve": ServerSettings,
     "subscribe": SubscribeSettings,
     "get": GetSettings,
+    "explain": ExplainSettings,
     "doctor": DoctorCommandSettings,
     "fake-engine": FakeEngineCommandSettings,
     "demo": DemoCommandSettings,
