@@ -18,7 +18,8 @@ from inferencecache.settings.subscribe import SourceSettings
 from inferencecache.transport.delivery import ServerLink
 from inferencecache.transport.engine_scrape import PageScraper
 from inferencecache.transport.structured_log import EventLog
-from inferencecache.transport.subscriber import Subscriber, SubscriberParts
+from inferencecache.transport.subscriber import Subscriber
+from inferencecache.transport.subscriber_parts import SubscriberParts
 from inferencecache.transport.zmq_endpoint import rank_endpoint
 
 
@@ -176,6 +177,7 @@ def _subscribers(
             messages_max=settings.engine.receive_messages_max,
             vanished_after_ns=settings.engine.vanished_after_ns,
             failure_log_interval_ns=settings.engine.failure_log_interval_ns,
+            start_over_interval_ns=settings.engine.start_over_interval_ns,
             decode=settings.decode,
             clock=around.clock,
             log=around.log,

@@ -27,6 +27,7 @@ _SOURCE: Final[dict[MetricSpec, Callable[[Subscriber], float]]] = {
     catalog.EXPECTED_NUMBER: lambda found: found.tracker.expected or 0,
     catalog.WAITING_BATCHES: lambda found: found.tracker.waiting_batches,
     catalog.LONGEST_AWAY: lambda found: found.counters.longest_away_ns / NS_PER_S,
+    catalog.LONGEST_AWAY_CPU: lambda found: found.counters.longest_away_cpu_ns / NS_PER_S,
     catalog.MESSAGES: lambda found: found.counters.messages,
     catalog.PAYLOAD_BYTES: lambda found: found.counters.bytes,
     catalog.CONNECTS: lambda found: found.counters.connects,

@@ -6,12 +6,9 @@ its own time and length, so a number seen with other ones means that the engine 
 """
 
 from enum import Enum
-from typing import Final
 
 from inferencecache.events.frames import Frame
 from inferencecache.events.wire_values import peek_timestamp_ns
-
-_MARKS_MAX: Final = 16_384
 
 Mark = tuple[int, int]
 """Time and length of a message."""
@@ -32,14 +29,18 @@ def mark_of(frame: Frame) -> Mark:
 class EngineLife:
     """What was seen since the engine started.
 
+    Args:
+        marks_max: Messages remembered; the oldest go.
+
     Attributes:
         latest_ns: Time of the newest message by the engine's clock, 0 before the first.
     """
 
-    __slots__ = ("_first", "_marks", "latest_ns")
+    __slots__ = ("_first", "_marks", "_marks_max", "latest_ns")
 
-    def __init__(self) -> None:
+    def __init__(self, marks_max: int) -> None:
         self.latest_ns = 0
+        self._marks_max = marks_max
         self._marks: dict[int, Mark] = {}
         self._first: Mark | None = None
 
@@ -50,7 +51,7 @@ class EngineLife:
         if frame.number == 0:
             self._first = mark
         self._marks[frame.number] = mark
-        if len(self._marks) > _MARKS_MAX:
+        if len(self._marks) > self._marks_max:
             del self._marks[next(iter(self._marks))]
 
     def recalls(self, frame: Frame) -> bool | None:

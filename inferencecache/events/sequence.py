@@ -25,8 +25,6 @@ Rules of this file
 * The number of an end marker is never taken for a batch's.
 """
 
-from typing import Final
-
 from inferencecache.events.engine_life import EngineLife, Verdict
 from inferencecache.events.frames import END_OF_REPLAY, Frame
 from inferencecache.events.reorder import ReorderBuffer
@@ -42,9 +40,6 @@ from inferencecache.events.sequence_commands import (
     SyncState,
 )
 from inferencecache.settings.producer import SequenceSettings
-
-_GAP_MAX: Final = 1 << 20
-"""Numbers that may be missing at once; who goes further on does not count as before."""
 
 
 class SequenceTracker:
@@ -67,7 +62,7 @@ class SequenceTracker:
         self._settings = settings
         self._has_replay = has_replay
         self._is_connected = False
-        self._life = EngineLife()
+        self._life = EngineLife(self._settings.remembered_batches_max)
         self._buffer = ReorderBuffer(
             batches_max=settings.reorder_batches_max, bytes_max=settings.reorder_bytes_max
         )
@@ -218,7 +213,9 @@ class SequenceTracker:
         if self._is_behind() and self._replay is None:
             self.counters.gaps += 1
             missing = self._next_known() - (self.expected or 0)
-            self.counters.missing_numbers += missing if missing <= _GAP_MAX else 0
+            self.counters.missing_numbers += (
+                missing if missing <= self._settings.gap_batches_max else 0
+            )
             commands.extend(self._fill(now_ns))
         return commands
 
@@ -236,7 +233,7 @@ class SequenceTracker:
 
     def _begin(self) -> None:
         """Know nothing of the engine's numbers."""
-        self._life = EngineLife()
+        self._life = EngineLife(self._settings.remembered_batches_max)
         self._buffer.clear()
         self._replay = None
         self._filling_since_ns = None
@@ -386,9 +383,9 @@ class SequenceTracker:
         missed = following - self.expected
         self.is_incomplete = True
         self.expected = following
-        if missed > _GAP_MAX:
+        if missed > self._settings.gap_batches_max:
             self.counters.restarts += 1
-            self._life = EngineLife()
+            self._life = EngineLife(self._settings.remembered_batches_max)
             return [Reset(ResetReason.RESTART), *self._drain()]
         self.counters.lost_numbers += missed
         self.counters.final_gaps += 1

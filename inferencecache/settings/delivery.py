@@ -83,6 +83,15 @@ class DeliverySettings:
         help="Clear the replicas first, since what an earlier producer reported may be gone.",
     )
 
+    round_keys_max: int = knob(
+        16_384,
+        flag="max-round-keys",
+        kind=KnobKind.INTEGER,
+        unit="keys",
+        minimum=1,
+        maximum=1_048_576,
+        help="Most keys of one replica sent before their acknowledgement is waited for.",
+    )
     drain_ns: int = knob(
         5 * NS_PER_S,
         flag="drain-timeout",

@@ -80,6 +80,22 @@ class SequenceSettings:
         minimum=1,
         help="Payload bytes kept while an earlier batch is missing.",
     )
+    gap_batches_max: int = knob(
+        1 << 20,
+        flag="max-gap",
+        kind=KnobKind.INTEGER,
+        unit="batches",
+        minimum=1,
+        help="A jump ahead by more numbers counts as a restart of the engine, not as lost batches.",
+    )
+    remembered_batches_max: int = knob(
+        16_384,
+        flag="max-remembered-batches",
+        kind=KnobKind.INTEGER,
+        unit="batches",
+        minimum=1,
+        help="Batches remembered by time and length, to tell a repeated one from a restart.",
+    )
     clear_on_gap: bool = knob(
         False,  # noqa: FBT003 - a default, not a call by position
         flag="clear-on-gap",

@@ -133,6 +133,14 @@ class EngineSettings:
         minimum=0,
         help="Batches of one rank that raise an unexpected error are logged at most this often.",
     )
+    start_over_interval_ns: int = knob(
+        60 * NS_PER_S,
+        flag="start-over-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="After such errors, everything is asked for again at most this often.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

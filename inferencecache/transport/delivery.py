@@ -49,7 +49,6 @@ from inferencecache.transport.lookup_client import AsyncLookupCaller
 from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.unreachable import REACH_QUERY, why_unreachable
 
-_TAKEN_KEYS_MAX: Final = 16_384
 _ASKING_S: Final = 1.0
 _LOST: Final = frozenset({"UNAVAILABLE", "STREAM_BROKEN", "ENDED_EARLY", "CLOSED", "CANCELLED"})
 
@@ -301,7 +300,7 @@ class ServerLink:
     async def _take(self) -> None:
         self._sending = []
         for lane in list(self.lanes()):
-            found = lane.take(_TAKEN_KEYS_MAX)
+            found = lane.take(self.parts.delivery.round_keys_max)
             if found is not None:
                 self._sending.append((lane.parts, found))
                 await asyncio.sleep(0)

@@ -59,6 +59,11 @@ LONGEST_AWAY: Final = _source(
     "longest_away_seconds",
     "Longest time between two looks at a socket that had more to read.",
 )
+LONGEST_AWAY_CPU: Final = _source(
+    "longest_away_cpu_seconds",
+    "Most processor time of the producer's loop between two such looks; the rest of the longest "
+    "time went to other processes.",
+)
 MESSAGES: Final = _source("messages_total", "Live messages received.")
 PAYLOAD_BYTES: Final = _source("payload_bytes_total", "Payload bytes of the batches taken in.")
 CONNECTS: Final = _source("connects_total", "Connections made to the engine.")

@@ -19,13 +19,12 @@ Rules of this file
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 import zmq
 
-from inferencecache.clock import NS_PER_MS, NS_PER_S, Clock
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.errors import MalformedEventError
 from inferencecache.events import (
     Apply,
@@ -40,16 +39,14 @@ from inferencecache.events import (
     live_frame,
     replay_frame,
 )
-from inferencecache.settings.producer import DecodeSettings
 from inferencecache.transport.failure_lines import FailureLines
-from inferencecache.transport.structured_log import EventLog
+from inferencecache.transport.subscriber_parts import SubscriberCounters, SubscriberParts
 from inferencecache.transport.zmq_socket import LiveSocket, ReadySocket, SocketLimits, open_replay
 
 _SLICE_NS: Final = 5 * NS_PER_MS
 _SLICE_BLOCKS: Final = 1_024
 _IDLE_WAIT_NS: Final = NS_PER_S
 _SIZE_MARGIN: Final = 4
-_START_OVER_INTERVAL_NS: Final = 60 * NS_PER_S
 
 
 class BatchSink(Protocol):
@@ -70,66 +67,6 @@ class BatchSink(Protocol):
     def doubt(self, rank: int) -> None:
         """Note that batches of a rank are lost for good."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriberParts:
-    """What a subscriber works with.
-
-    Attributes:
-        name: What the source is called in logs and metrics.
-        rank: Rank of the publisher.
-        endpoint: Where it publishes.
-        replay_endpoint: Where it replays; empty for nowhere.
-        topic: Prefix of the topics wanted.
-        messages_max: Messages queued in the live socket.
-        vanished_after_ns: When a connection whose far side is gone counts as lost.
-        failure_log_interval_ns: Shortest time between two lines about batches that failed.
-        decode: Caps on payloads.
-        clock: Time, for replays and silences.
-        log: Where things that matter to an operator are told.
-        changed: Called after anything happened.
-    """
-
-    name: str
-    rank: int
-    endpoint: str
-    replay_endpoint: str
-    topic: str
-    messages_max: int
-    vanished_after_ns: int
-    failure_log_interval_ns: int
-    decode: DecodeSettings
-    clock: Clock
-    log: EventLog
-    changed: Callable[[], None]
-
-
-@dataclass(slots=True)
-class SubscriberCounters:
-    """Totals since the start.
-
-    Attributes:
-        messages: Live messages received.
-        bytes: Their payload bytes, and those of replays.
-        malformed: Messages and envelopes that could not be read, by cause.
-        connects: Connections made.
-        disconnects: Connections lost.
-        failures: Unexpected exceptions.
-        longest_away_ns: Longest time between two looks at sockets that had more to read.
-    """
-
-    messages: int = 0
-    bytes: int = 0
-    malformed: dict[str, int] = field(default_factory=dict)
-    connects: int = 0
-    disconnects: int = 0
-    failures: int = 0
-    longest_away_ns: int = 0
-
-    def count_malformed(self, cause: str) -> None:
-        """Count something unreadable."""
-        self.malformed[cause] = self.malformed.get(cause, 0) + 1
 
 
 class Subscriber:
@@ -197,13 +134,14 @@ class Subscriber:
         try:
             while True:
                 self._wake.clear()
-                started_ns = self.parts.clock.monotonic_ns()
+                started_ns, started_cpu_ns = parts.clock.monotonic_ns(), parts.cpu_ns()
                 if not self._slice(live, started_ns + _SLICE_NS):
                     await self._wait()
                     continue
                 await asyncio.sleep(0)
-                away_ns = self.parts.clock.monotonic_ns() - started_ns
-                self.counters.longest_away_ns = max(self.counters.longest_away_ns, away_ns)
+                self.counters.note_away(
+                    parts.clock.monotonic_ns() - started_ns, parts.cpu_ns() - started_cpu_ns
+                )
         finally:
             live.close()
             self._drop_replay()
@@ -381,7 +319,7 @@ class Subscriber:
         may_ask = now_ns >= self._next_start_over_ns
         commands = self.tracker.start_over(now_ns, may_ask=may_ask)
         if commands:
-            self._next_start_over_ns = now_ns + _START_OVER_INTERVAL_NS
+            self._next_start_over_ns = now_ns + self.parts.start_over_interval_ns
             self._commands.clear()
             self._slices.clear()
             self._queue(commands)

@@ -14,7 +14,8 @@ from held_index import HeldIndex
 from inferencecache.clock import NS_PER_S, ManualClock
 from inferencecache.events import EventBatch, Operation, RankRouter, SequenceTracker
 from inferencecache.settings.producer import DecodeSettings, MapperSettings, SequenceSettings
-from inferencecache.transport.subscriber import Subscriber, SubscriberParts
+from inferencecache.transport.subscriber import Subscriber
+from inferencecache.transport.subscriber_parts import SubscriberParts
 from inferencecache.types import CacheTier
 
 T32 = [*T16, *range(16)]
@@ -78,7 +79,12 @@ class HalfwaySink:
 
 
 def subscriber(
-    engine: EngineSockets, clock: ManualClock, sink: HalfwaySink, *, has_replay: bool
+    engine: EngineSockets,
+    clock: ManualClock,
+    sink: HalfwaySink,
+    *,
+    has_replay: bool,
+    start_over_interval_ns: int = 60 * NS_PER_S,
 ) -> Subscriber:
     """Return a subscriber of *engine*."""
     parts = SubscriberParts(
@@ -90,6 +96,7 @@ def subscriber(
         messages_max=1_000,
         vanished_after_ns=NS_PER_S,
         failure_log_interval_ns=NS_PER_S,
+        start_over_interval_ns=start_over_interval_ns,
         decode=DecodeSettings(),
         clock=clock,
         log=Lines(),
@@ -128,3 +135,27 @@ async def test_a_failed_batch_leaves_no_stale_claim(
     assert engine.requests == requests
     is_recovered = has_replay and failures == 1
     assert sink.held() == (dict.fromkeys(keys(T16), CacheTier.T1) if is_recovered else {})
+
+
+@pytest.mark.parametrize(("interval_ns", "requests"), [(0, [0, 0, 0]), (NS_PER_S, [0, 0])])
+async def test_how_often_everything_is_asked_for_again_is_a_setting(
+    interval_ns: int, requests: list[int]
+) -> None:
+    """Two failures at one moment lead to two requests, or to one where they are too close."""
+    clock, sink = ManualClock(), HalfwaySink(2)
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        made = subscriber(engine, clock, sink, has_replay=True, start_over_interval_ns=interval_ns)
+        running = asyncio.create_task(made.run())
+        await engine.subscribed.wait()
+        await engine.requested.wait()
+        await engine.publish(FIRST)
+        await sink.taken_in(1)
+        await engine.publish(FAILING)
+        await sink.taken_in(6 if interval_ns == 0 else 4)
+        await engine.publish(LAST)
+        await sink.taken_in(7 if interval_ns == 0 else 5)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    assert made.counters.failures == 2
+    assert engine.requests == requests

@@ -12,7 +12,8 @@ from followed import LIMIT_S, Lines
 from inferencecache.clock import NS_PER_MS, NS_PER_S, NS_PER_US, ManualClock
 from inferencecache.events import BlockStored, EventBatch, SequenceTracker
 from inferencecache.settings.producer import DecodeSettings, SequenceSettings
-from inferencecache.transport.subscriber import Subscriber, SubscriberParts
+from inferencecache.transport.subscriber import Subscriber
+from inferencecache.transport.subscriber_parts import SubscriberParts
 
 AWAY_MAX_NS = 50 * NS_PER_MS
 BLOCK_NS = 3 * NS_PER_US
@@ -72,10 +73,12 @@ def subscriber(engine: EngineSockets, clock: ManualClock, sink: SlowSink, log: L
         messages_max=1_000,
         vanished_after_ns=NS_PER_S,
         failure_log_interval_ns=NS_PER_S,
+        start_over_interval_ns=60 * NS_PER_S,
         decode=DecodeSettings(),
         clock=clock,
         log=log,
         changed=lambda: None,
+        cpu_ns=clock.monotonic_ns,
     )
     return Subscriber(
         parts, SequenceTracker(SequenceSettings(), has_replay=False), sink, zmq.Context.instance()
@@ -117,6 +120,7 @@ async def test_no_amount_of_work_keeps_the_loop_for_long(
     assert made.counters.failures == 0
     assert log.events == ["engine_connected", "engine_synced"]
     assert 0 < made.counters.longest_away_ns <= AWAY_MAX_NS
+    assert made.counters.longest_away_cpu_ns == made.counters.longest_away_ns
     assert turns >= batches * events * blocks * BLOCK_NS / AWAY_MAX_NS
 
 

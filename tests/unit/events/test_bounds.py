@@ -127,7 +127,7 @@ def test_two_waiting_copies_lose_one_each() -> None:
 
 def test_life_keeps_a_bounded_record() -> None:
     """The oldest marks go; the first message is always remembered."""
-    life = EngineLife()
+    life = EngineLife(16_384)
     for number in range(16_400):
         life.note(Frame(number, b"x"))
     assert life.recalls(Frame(0, b"x")) is True

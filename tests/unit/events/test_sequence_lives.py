@@ -181,6 +181,15 @@ def test_the_largest_gap_is_doubt_and_no_other_life() -> None:
     assert source.counters.lost_numbers == 2**20
 
 
+def test_the_largest_gap_is_a_setting() -> None:
+    """Six numbers that are missing are lost where six may be, and a restart where five may."""
+    for batches_max, expected in ((6, Doubt(6)), (5, Reset(ResetReason.RESTART))):
+        source = tracker(has_replay=False, gap_batches_max=batches_max)
+        source.connected(0)
+        source.live(frame(0), 0)
+        assert source.live(frame(7), 0)[0] == expected
+
+
 def test_start_over_asks_for_everything_again() -> None:
     """What was handed on comes once more, in order, and live messages wait for it."""
     source = synced(0, 1, 2)
