@@ -151,6 +151,16 @@ class InferencePoolSpec(ResourceModel, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    spill_to_providers: (
+        Annotated[
+            bool,
+            Meta(
+                description="Whether INTERACTIVE requests go on to a provider because the workers "
+                "before it are full; --fleet-spill-to-providers if left out.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class InferencePoolStatus(ResourceModel, frozen=True, kw_only=True):

@@ -124,7 +124,9 @@ def fleet_of_slices(
     return Fleet(
         pools=pools,
         everything=Pool(
-            key=everything, tiers=tuple(_default_tiers(members.values(), settings, prefix=""))
+            key=everything,
+            tiers=tuple(_default_tiers(members.values(), settings, prefix="")),
+            spills_to_providers=settings.spill_to_providers,
         ),
         policies=tuple(
             policy_of(found, generation_of(found)) for found in PICKER_POLICY.objects_in(load)
@@ -242,6 +244,11 @@ def _pool(
         tiers=(*tiers, *_default_tiers(others, settings, prefix)),
         default_model=spec.default_model or "",
         context_overflow=ContextOverflow(spec.context_overflow or ContextOverflow.LARGEST),
+        spills_to_providers=(
+            settings.spill_to_providers
+            if spec.spill_to_providers is None
+            else spec.spill_to_providers
+        ),
         resource_version=str(found.metadata.resource_version or ""),
     )
 

@@ -35,6 +35,12 @@ class FleetSettings:
         minimum=1,
         help="Most requests an engine works on at once, where its worker set says nothing.",
     )
+    spill_to_providers: bool = knob(
+        default=False,
+        flag="fleet-spill-to-providers",
+        kind=KnobKind.BOOLEAN,
+        help="Whether full workers lead INTERACTIVE requests to a provider, if no pool says.",
+    )
     saturation_percent_max: int = knob(
         100,
         flag="fleet-max-saturation-percent",

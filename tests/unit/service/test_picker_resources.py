@@ -232,7 +232,7 @@ def test_a_pool_without_tiers_has_two() -> None:
 def test_a_pool_with_tiers() -> None:
     """They come in their order, and whoever no tier names comes last."""
     spec = """{
-      defaultModel: m, contextOverflow: Reject,
+      defaultModel: m, contextOverflow: Reject, spillToProviders: true,
       members: [{kind: InferenceWorkerSet, name: w}, {kind: InferenceProvider, name: p}],
       tiers: [
         {name: first, rankBy: Profile, profile: x, maxSaturationPercent: 80, explore: true,
@@ -260,6 +260,7 @@ def test_a_pool_with_tiers() -> None:
     assert (second.rank_by, second.profile, second.explores) == (RankBy.PREDICTED_TTFT, "", False)
     assert third.rank_by is RankBy.ESTIMATED_TTFT
     assert (found.default_model, found.context_overflow) == ("m", ContextOverflow.REJECT)
+    assert found.spills_to_providers
     assert found.resource_version == "7"
 
 
