@@ -24,9 +24,10 @@ def read_plain_file(path: str | os.PathLike[str], bytes_max: int) -> bytes:
     """
     opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(opened, "rb") as file:  # noqa: PTH123 - it is open already
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(0, _NO_FILE)
-        content = file.read(bytes_max + 1)
-    if len(content) > bytes_max:
+        content = file.read(bytes_max + 1) if status.st_size <= bytes_max else None
+    if content is None or len(content) > bytes_max:
         raise OSError(0, f"larger than {bytes_max:,} bytes")
     return content
