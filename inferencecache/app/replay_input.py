@@ -48,19 +48,47 @@ def load_trace(path: Path | None, requests_max: int, *, for_engines: bool = Fals
     Raises:
         ConfigError: The file cannot be read, a line is wrong, or there is no request.
     """
+    trace = read_trace(path, requests_max)
+    if for_engines:
+        return _tokenized(trace.requests, trace.name)
+    return _keyed(trace.requests, trace.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTrace:
+    """A trace as it is written.
+
+    Attributes:
+        name: File name.
+        requests: In order of arrival, at least one.
+    """
+
+    name: str
+    requests: Sequence[TraceRequest]
+
+
+def read_trace(path: Path | None, requests_max: int) -> ReadTrace:
+    """Read and check a trace.
+
+    Args:
+        path: The file, or None for the shipped trace.
+        requests_max: Read only the first so many requests; 0 reads all.
+
+    Raises:
+        ConfigError: The file cannot be read, a line is wrong, or there is no request.
+    """
     file: Traversable = (
         path or resources.files("inferencecache.simulation") / "data" / SHIPPED_TRACE
     )
     try:
         with file.open("rb") as lines:
-            requests = islice(parse_trace(lines, file.name), requests_max or None)
-            trace = _tokenized(requests, file.name) if for_engines else _keyed(requests, file.name)
+            requests = list(islice(parse_trace(lines, file.name), requests_max or None))
     except OSError as error:
         allowed = f"a readable file ({error.strerror})"
         raise ConfigError(field="TRACE", value=str(file), allowed=allowed) from error
-    if not trace.prompts:
+    if not requests:
         raise ConfigError(field="TRACE", value=str(file), allowed="at least one request")
-    return trace
+    return ReadTrace(name=file.name, requests=requests)
 
 
 def _keyed(requests: Iterable[TraceRequest], name: str) -> ReplayInput:

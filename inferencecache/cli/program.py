@@ -18,16 +18,30 @@ from inferencecache.cli import (
     doctor,
     explain,
     fake_engine,
+    gateway,
     get,
     replay,
     serve,
+    simulate,
     subscribe,
 )
 from inferencecache.cli.help_page import PlainHelpCommand, PlainHelpGroup
 from inferencecache.cli.switches import with_values
 from inferencecache.errors import ConfigError
 
-COMMANDS = (demo, replay, serve, subscribe, get, explain, doctor, fake_engine, crds)
+COMMANDS = (
+    demo,
+    replay,
+    simulate,
+    serve,
+    gateway,
+    subscribe,
+    get,
+    explain,
+    doctor,
+    fake_engine,
+    crds,
+)
 """The command modules, in the order in which ``--help`` lists them."""
 
 USAGE_ERROR = 2

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -11,15 +10,12 @@ from inferencecache.app.reach import ServerAbsentError
 from inferencecache.app.replay import run_replay
 from inferencecache.app.replay_input import load_trace
 from inferencecache.app.replay_plane import ServerLostError
+from inferencecache.cli.plot_path import check_plot_path, drawn
 from inferencecache.cli.replay_output import Output
 from inferencecache.cli.replay_progress import ReplayProgress
 from inferencecache.cli.replay_table import print_summary
-from inferencecache.errors import ConfigError
 from inferencecache.settings.replay import ReplaySettings
 from inferencecache.simulation import ReplaySummary
-
-PLOT_SUFFIXES: Final = (".png", ".svg")
-"""The file name endings that say what to draw."""
 
 DONE: Final = 0
 OUTPUT_LOST: Final = 1
@@ -47,7 +43,7 @@ def run(output: Output, settings: ReplaySettings) -> int:
         ConfigError: The trace, a setting or the plot's path is wrong.
     """
     if output.plot is not None:
-        _check_plot(output.plot)
+        check_plot_path(output.plot)
     trace = load_trace(output.trace, settings.requests_max, for_engines=settings.through_zmq)
     try:
         with ReplayProgress(Console(stderr=True), len(trace.prompts)) as progress:
@@ -61,7 +57,10 @@ def run(output: Output, settings: ReplaySettings) -> int:
     except OSError as error:
         return _fail(f"cannot write the result: {error.strerror}", OUTPUT_LOST)
     if output.plot is not None:
-        _draw_plot(summary, output.plot)
+        from inferencecache.app.replay_plot import draw_plot  # noqa: PLC0415 - matplotlib is slow to load
+
+        with drawn(output.plot):
+            draw_plot(summary, output.plot)
     return DONE
 
 
@@ -78,25 +77,3 @@ def _print(summary: ReplaySummary, *, as_json: bool) -> None:
     else:
         print_summary(summary, Console())
     sys.stdout.flush()
-
-
-def _check_plot(path: Path) -> None:
-    """Refuse a path that cannot become a plot, before the replay has cost anything."""
-    if path.suffix.lower() not in PLOT_SUFFIXES:
-        allowed = f"a file name that ends in {' or '.join(PLOT_SUFFIXES)}"
-        raise ConfigError(field="--plot", value=str(path), allowed=allowed)
-    if not path.parent.is_dir():
-        raise ConfigError(
-            field="--plot", value=str(path), allowed="a path in an existing directory"
-        )
-
-
-def _draw_plot(summary: ReplaySummary, path: Path) -> None:
-    """Draw into *path*."""
-    from inferencecache.app.replay_plot import draw_plot  # noqa: PLC0415 - matplotlib is slow to load
-
-    try:
-        draw_plot(summary, path)
-    except OSError as error:
-        allowed = f"a writable file ({error.strerror})"
-        raise ConfigError(field="--plot", value=str(path), allowed=allowed) from error

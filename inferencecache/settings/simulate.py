@@ -1,6 +1,6 @@
 """Settings of ``inferencecache simulate``: the simulated engines and what they are asked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.knob import KnobKind, knob
@@ -93,7 +93,7 @@ class SimulateSettings:
         unit="requests",
         minimum=0,
         maximum=10_000_000,
-        help="Play so many requests; 0 plays the whole trace, or 4,000 generated ones.",
+        help="Play the first so many requests; 0 plays all.",
     )
     seed: int = knob(
         0,
@@ -111,6 +111,23 @@ class SimulateSettings:
         minimum=0.0,
         maximum=1.0,
         help="Prefix sticky follows an earlier prompt that shares at least this much.",
+    )
+    index_ttl_ns: int = knob(
+        24 * 3_600 * NS_PER_S,
+        flag="index-ttl",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="Entry TTL of the index: engines report a block once, so it must outlive the run.",
+    )
+    generated_requests: int = knob(
+        4_000,
+        flag="generated-requests",
+        kind=KnobKind.INTEGER,
+        unit="requests",
+        minimum=1,
+        maximum=10_000_000,
+        help="Requests of generated traffic, where --limit says nothing.",
     )
 
 
@@ -250,3 +267,12 @@ class ColdSettings:
         maximum=1_000_000.0,
         help="Length of an answer, on average.",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulateCommandSettings:
+    """The settings of the command, by group."""
+
+    simulate: SimulateSettings = field(default_factory=SimulateSettings)
+    sessions: SessionSettings = field(default_factory=SessionSettings)
+    cold: ColdSettings = field(default_factory=ColdSettings)

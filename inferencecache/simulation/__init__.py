@@ -47,7 +47,12 @@ from inferencecache.simulation.fleet_run import (
     ServedRequest,
     Strategy,
 )
-from inferencecache.simulation.fleet_summary import SimulationSummary, StrategyOutcome, outcome_of
+from inferencecache.simulation.fleet_summary import (
+    CURVE_PERCENTS,
+    SimulationSummary,
+    StrategyOutcome,
+    outcome_of,
+)
 from inferencecache.simulation.pace import due_in_ns
 from inferencecache.simulation.prompt import Prompt, prompt_of
 from inferencecache.simulation.routing import LoadWindow, Route, Router, RouteSource, seeded_order
@@ -77,6 +82,7 @@ from inferencecache.simulation.workload import (
 )
 
 __all__ = [
+    "CURVE_PERCENTS",
     "LAYOUTS",
     "LAYOUT_NAMES",
     "TRACE_BLOCK_TOKENS",

@@ -1,7 +1,6 @@
 """Strategies that hear nothing from engines: what a picker has to be better than."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from inferencecache.simulation.block_cache import CacheOutcome
 from inferencecache.simulation.routing import seeded_order
@@ -16,8 +15,6 @@ class RoundRobin:
         engines: How many there are.
         seed: Of the turn order.
     """
-
-    name: Final = "round robin"
 
     def __init__(self, engines: int, seed: int) -> None:
         self._order = seeded_order(engines, seed)
@@ -45,8 +42,6 @@ class LeastLoad:
         engines: How many there are.
         seed: Of the order in which idle engines are given their first request.
     """
-
-    name: Final = "least load"
 
     def __init__(self, engines: int, seed: int) -> None:
         order = seeded_order(engines, seed)
@@ -91,8 +86,6 @@ class PrefixSticky:
         seed: Of the order in which idle engines are given their first request.
         share_min: Part of the prompt that must be known, 0 to 1.
     """
-
-    name: Final = "prefix sticky"
 
     def __init__(self, engines: int, seed: int, share_min: float) -> None:
         self._least_load = LeastLoad(engines, seed)

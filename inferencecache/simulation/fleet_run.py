@@ -27,11 +27,6 @@ from inferencecache.simulation.workload import FleetRequest
 class Strategy(Protocol):
     """Places requests, and is told how they go on; the time is its clock's."""
 
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        ...
-
     def place(self, request: FleetRequest) -> int:
         """Return the number of the engine that *request* goes to."""
         ...

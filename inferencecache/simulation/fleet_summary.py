@@ -53,7 +53,7 @@ class SimulationSummary:
     """
 
     workload: str
-    parameters: Mapping[str, int | float | str]
+    parameters: Mapping[str, str]
     strategies: Sequence[StrategyOutcome]
 
     def of(self, name: str) -> StrategyOutcome:

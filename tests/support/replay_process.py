@@ -1,4 +1,4 @@
-"""Run ``inferencecache replay`` as a process of its own."""
+"""Run ``inferencecache replay`` and its like as processes of their own."""
 
 import asyncio
 import os
@@ -24,8 +24,8 @@ class Ended:
     stderr: list[str]
 
 
-async def start_replay(*arguments: str) -> asyncio.subprocess.Process:
-    """Start the command and return its process."""
+async def start_command(*arguments: str) -> asyncio.subprocess.Process:
+    """Start ``inferencecache`` with *arguments* and return its process."""
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith("INFERENCECACHE_")
     }
@@ -34,12 +34,16 @@ async def start_replay(*arguments: str) -> asyncio.subprocess.Process:
         sys.executable,
         "-m",
         "inferencecache",
-        "replay",
         *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=environ | {"PYTHONPATH": package_home, "COLUMNS": "80"},
     )
+
+
+async def start_replay(*arguments: str) -> asyncio.subprocess.Process:
+    """Start the replay and return its process."""
+    return await start_command("replay", *arguments)
 
 
 async def ended(process: asyncio.subprocess.Process) -> Ended:
@@ -52,5 +56,10 @@ async def ended(process: asyncio.subprocess.Process) -> Ended:
 
 
 async def run_replay_command(*arguments: str) -> Ended:
-    """Run the command to its end."""
+    """Run the replay to its end."""
     return await ended(await start_replay(*arguments))
+
+
+async def run_simulate_command(*arguments: str) -> Ended:
+    """Run the simulation to its end."""
+    return await ended(await start_command("simulate", *arguments))

@@ -166,7 +166,7 @@ def test_cold_traffic_loads_everybody_alike(seed: int) -> None:
     for strategy in (RoundRobin(8, seed), LeastLoad(8, seed), PrefixSticky(8, seed, 0.5)):
         run = FleetRun(rules(engines=8), strategy, ManualClock())
         run.play(requests)
-        outcomes.append(outcome_of(strategy.name, run, 0.0))
+        outcomes.append(outcome_of(type(strategy).__name__, run, 0.0))
 
     assert [outcome.hit_ratio for outcome in outcomes] == [0, 0, 0]
     assert outcomes[0].requests_max_over_mean == 1
