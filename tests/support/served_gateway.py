@@ -57,7 +57,7 @@ class Upstream:
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Read the request and answer it."""
-        body = await request.read()
+        body = b"".join([piece async for piece in request.content.iter_any()])
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.requests.append((request.path_qs, headers, body))
         if self.handler is not None:
@@ -114,11 +114,10 @@ def backend(spec: str, name: str = "vendor") -> str:
 def tiers(*members: str) -> str:
     """Return the pool ``chat`` with one tier for each member, written ``Kind/name``."""
     listed = ", ".join(
-        f"{{kind: {kind}, name: {name}, tier: {name}}}"
-        for kind, name in (member.split("/") for member in members)
+        f"{{name: t{place}, members: [{{kind: {kind}, name: {name}}}]}}"
+        for place, (kind, name) in enumerate(member.split("/") for member in members)
     )
-    named = ", ".join(f"{{name: {member.split('/')[1]}}}" for member in members)
-    spec = f"{{members: [{listed}], tiers: [{named}]}}"
+    spec = f"{{tiers: [{listed}]}}"
     return document("InferencePool", "chat", spec, namespace="default")
 
 
