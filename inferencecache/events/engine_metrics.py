@@ -198,6 +198,21 @@ _PROFILES: Final[dict[EngineKind, Callable[[PageReader, LoadSettings], EngineLoa
 }
 
 
+LOAD_SERIES: Final[dict[EngineKind, frozenset[str]]] = {
+    EngineKind.VLLM: frozenset(
+        {
+            "vllm:num_requests_running",
+            "vllm:num_requests_waiting",
+            *(name for names in _VLLM_USAGE.values() for name in names),
+        }
+    ),
+    EngineKind.SGLANG: frozenset(
+        {"sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:token_usage"}
+    ),
+}
+"""What of a page says how busy an engine is, for those who read nothing else of it."""
+
+
 class LoadTracker:
     """Turns successive pages into reports; remembers the counters of the last good one.
 

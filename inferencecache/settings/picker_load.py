@@ -53,3 +53,29 @@ class PickerLoadSettings:
         minimum=NS_PER_MS,
         help="What an engine said of its load counts no longer after this time.",
     )
+    scrape_interval_ns: int = knob(
+        200 * NS_PER_MS,
+        flag="picker-scrape-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="How often an engine's page of metrics is read, where its worker set names one; 0 "
+        "reads none.",
+    )
+    scrape_timeout_ns: int = knob(
+        NS_PER_S,
+        flag="picker-scrape-timeout",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="Longest wait for such a page.",
+    )
+    scrapes_max: int = knob(
+        16,
+        flag="picker-scrape-concurrency",
+        kind=KnobKind.INTEGER,
+        unit="pages",
+        minimum=1,
+        maximum=1_000,
+        help="Most such pages that are read at the same time.",
+    )

@@ -117,3 +117,20 @@ def parse_page(text: str) -> list[Sample]:
     except (ValueError, IndexError, KeyError):
         return samples
     return samples
+
+
+def only_series(text: str, names: frozenset[str]) -> str:
+    """Return the lines of a page that are about *names*; the rest is long and costs to parse.
+
+    Complexity: O(length of the page).
+    """
+    kept = [line for line in text.splitlines(keepends=True) if _series_of(line) in names]
+    return "".join(kept)
+
+
+def _series_of(line: str) -> str:
+    """Return whose line it is: a sample's, or that of a ``# TYPE`` in front of it."""
+    if line.startswith("#"):
+        words = line.split(maxsplit=3)
+        return words[2] if words[:2] == ["#", "TYPE"] and words[2:] else ""
+    return line.partition("{")[0].partition(" ")[0]

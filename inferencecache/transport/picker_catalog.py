@@ -129,6 +129,17 @@ AGED: Final = MetricSpec(
     kind=MetricKind.COUNTER,
     help="Requests that no longer count as load because nobody has said anything about them.",
 )
+SCRAPES: Final = MetricSpec(
+    name="inferencecache_picker_scrapes_total",
+    kind=MetricKind.COUNTER,
+    labels=("result",),
+    help="Pages of engines that were read for their load: ok, empty of it, or failed.",
+)
+ENGINES_HEARD: Final = MetricSpec(
+    name="inferencecache_picker_engines_heard",
+    kind=MetricKind.GAUGE,
+    help="Engines whose page has said how busy they are a moment ago.",
+)
 
 PICKER_CATALOG: Final = (
     BODIES,
@@ -150,5 +161,7 @@ PICKER_CATALOG: Final = (
     GAPS,
     QUEUED_TOKENS,
     AGED,
+    SCRAPES,
+    ENGINES_HEARD,
 )
 """All of them, in the order of the reference page."""

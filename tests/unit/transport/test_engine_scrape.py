@@ -3,7 +3,7 @@
 import pytest
 
 from inferencecache.events.engine_metrics import EngineLoad
-from inferencecache.transport.engine_scrape import parse_page
+from inferencecache.transport.engine_scrape import only_series, parse_page
 from inferencecache.transport.engine_scrape_silence import SilenceWatch
 
 PAGE = """\
@@ -46,6 +46,14 @@ def test_a_page_of_something_else_gives_what_comes_before_it() -> None:
             "c": 4.0,
         }.items()
     )
+
+
+def test_only_what_is_asked_for_is_kept() -> None:
+    """By whole names, with the line that says the type; what is malformed is not kept."""
+    page = "# HELP a x\n# TYPE\n#TYPE a\n" + PAGE + "ab 7\na 3\n"
+    kept = only_series(page, frozenset({"a"}))
+    assert kept == '# TYPE a gauge\na{x="1"} 2\na 3\n'
+    assert [sample.kind for sample in parse_page(kept)] == ["gauge", "gauge"]
 
 
 def load(queries: float, hits: float = 0.0) -> EngineLoad:
