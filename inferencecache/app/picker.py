@@ -156,6 +156,7 @@ class Picker:
                 limits=self.fleet.limits,
                 learning=self.fleet.learning,
                 loads=self.fleet.knowledge.loads,
+                scrapes=self.fleet.scrapes,
                 clock=parts.clock,
                 settings=parts.metrics,
             )
@@ -193,6 +194,12 @@ class Picker:
             await self.health.withhold(PICKER_SERVICE.full_name, is_withheld=not is_ready)
 
     async def run(self) -> None:
+        """Do, for ever, what no call does: let go of what is over, and ask engines how they do."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._tidy())
+            tasks.create_task(self.fleet.scrapes.run())
+
+    async def _tidy(self) -> None:
         """End, for ever, what nobody asks for any more, and give its memory back."""
         bodies, highest = self.plane.bodies, 0
         while True:

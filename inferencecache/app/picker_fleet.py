@@ -32,6 +32,7 @@ from inferencecache.settings.picker_choice import PickerChoiceSettings, PickerSu
 from inferencecache.settings.picker_load import PickerLoadSettings
 from inferencecache.settings.picker_ttft import TtftSettings
 from inferencecache.transport.picker_learning import ReportedLearning
+from inferencecache.transport.picker_scrape import EngineScrapes
 from inferencecache.transport.picker_suppression import ReportedSuppressions
 from inferencecache.transport.random_ids import random_jitter, random_share
 from inferencecache.transport.structured_log import EventLog
@@ -90,6 +91,7 @@ class PickerFleet:
         knowledge: What each candidate has to do, and how long it takes.
         suppressions: What was told of it.
         learning: What was learnt from reports.
+        scrapes: Reads what engines say of their load.
         is_valid: Whether there was, once, a fleet to go by: with somebody in it, or without an
             error in its files.
     """
@@ -106,6 +108,7 @@ class PickerFleet:
         self._ranker = TtftRanker(
             Exploration(parts.choice.explore_share, parts.draw), self.knowledge.foresight.heard_ns
         )
+        self.scrapes = EngineScrapes(parts.load, self.knowledge.signals, parts.clock, parts.log)
         self.suppressions = ReportedSuppressions(parts.log)
         self.suppression = Suppression(parts.suppression, random_jitter, self.suppressions)
         self.limits = Limits(parts.choice.limited_tenants_max)
@@ -123,7 +126,7 @@ class PickerFleet:
             ),
             self._in_force(index),
         )
-        self.suppression.adopt(_members(index.fleet))
+        self._adopt(index)
         self.is_valid = parts.loaded is None
 
     def apply_slices(self, load: LoadState) -> Generator[None, None, None]:
@@ -137,7 +140,7 @@ class PickerFleet:
     def install(self, index: FleetIndex) -> None:
         """Let the next Pick go by *index*; those that have begun go on with what they have."""
         self.chooser.in_force = self._in_force(index)
-        self.suppression.adopt(_members(index.fleet))
+        self._adopt(index)
         self._ranker.retain(index.names)
         self.knowledge.foresight.retain(index.names)
         self.knowledge.signals.retain(index.names)
@@ -148,6 +151,11 @@ class PickerFleet:
         now_ns = self._parts.clock.monotonic_ns()
         self.limits.forget(now_ns)
         self.knowledge.loads.expire(now_ns)
+
+    def _adopt(self, index: FleetIndex) -> None:
+        members = _members(index.fleet)
+        self.suppression.adopt(members)
+        self.scrapes.watch(members)
 
     def _in_force(self, index: FleetIndex) -> InForce:
         return InForce(

@@ -17,6 +17,7 @@ from inferencecache.transport import picker_catalog as catalog
 from inferencecache.transport.metric_cells import Counts, Durations, Family, LabelValues
 from inferencecache.transport.metric_labels import OTHER, BoundedLabels
 from inferencecache.transport.picker_learning import ReportedLearning
+from inferencecache.transport.picker_scrape import EngineScrapes
 from inferencecache.transport.picker_suppression import ReportedSuppressions
 
 _PUSH_FAILURES = {
@@ -40,6 +41,7 @@ class PickerMetricsParts:
         limits: What tenants have asked for.
         learning: What was learnt from reports.
         loads: What each destination has to do.
+        scrapes: What engines say of it.
         clock: The time of day.
         settings: Bounds of the page.
     """
@@ -51,6 +53,7 @@ class PickerMetricsParts:
     limits: Limits
     learning: ReportedLearning
     loads: LoadTable
+    scrapes: EngineScrapes
     clock: Clock
     settings: MetricsSettings
 
@@ -124,6 +127,7 @@ class PickerMetrics:
             Family(catalog.QUEUED_TOKENS, {(name,): count for name, count in queued.items()}),
             Family(catalog.AGED, {(): loads.aged}),
             *self._parts.learning.families(),
+            *self._parts.scrapes.families(),
         ]
 
     def _suppressed(self) -> dict[LabelValues, float]:
