@@ -1,7 +1,7 @@
 """A producer on real sockets under much at once."""
 
 import asyncio
-from time import perf_counter
+from time import process_time
 
 import pytest
 from engine_payloads import batch, map_store
@@ -11,7 +11,12 @@ from followed import LIMIT_S, MODEL, SCHEME, TENANT, following, rig
 from inferencecache.types import Scope
 
 BATCHES = 10_000
-SECONDS_MAX = 5.0
+CPU_US_MAX = 1_000
+"""What a batch may cost, from the engine's socket to the index: engine, subscriber and server.
+
+Processor time, for other processes cannot change it; how long it takes is in the benchmarks. Work
+that grows with the square of the batches would take ten times as much.
+"""
 
 
 def one_block(number: int) -> bytes:
@@ -21,22 +26,25 @@ def one_block(number: int) -> bytes:
 
 @pytest.mark.long
 async def test_ten_thousand_batches_are_replayed_while_live_ones_keep_coming() -> None:
-    """Within five seconds everything is in the index."""
+    """Everything gets into the index once, in the time that it takes ten times fewer."""
     async with engine_sockets() as engine:
         for number in range(BATCHES):
             await engine.publish(one_block(number))
-        started = perf_counter()
+        started = process_time()
         async with following(engine) as found:
             await engine.requested.wait()
             for number in range(BATCHES, BATCHES + 1_000):
                 await engine.publish(one_block(number))
                 await asyncio.sleep(0)
             await found.settled(BATCHES + 1_000)
-            taken_s = perf_counter() - started
+            taken_s = process_time() - started
 
+            (source,) = found.producer.stats.sources
             assert found.server.plane.index.entries == BATCHES + 1_000
-            assert found.producer.stats.sources[0].final_gaps == 0
-        assert taken_s < SECONDS_MAX
+            assert source.expected == source.applied == BATCHES + 1_000
+            assert (source.final_gaps, source.duplicates, source.restarts) == (0, 0, 0)
+            assert not source.is_incomplete
+        assert taken_s * 1e6 / (BATCHES + 1_000) < CPU_US_MAX
 
 
 async def test_a_thousand_batches_are_replayed_while_live_ones_keep_coming() -> None:
