@@ -8,6 +8,7 @@ import pytest
 
 from inferencecache import __version__
 from inferencecache.cli.reference import pages
+from inferencecache.transport.gateway_catalog import GATEWAY_CATALOG
 from inferencecache.transport.metric_catalog import CATALOG
 from inferencecache.transport.metrics_control import CONTROL_CATALOG
 from inferencecache.transport.picker_catalog import PICKER_CATALOG
@@ -46,7 +47,13 @@ def test_every_reason_code_has_one_row() -> None:
 
 def test_metric_names_follow_the_rules() -> None:
     """Names share the prefix, counters end in total, durations and moments in seconds."""
-    catalog = (*CATALOG, *CONTROL_CATALOG, *PICKER_CATALOG, *PICKER_PLUGIN_CATALOG)
+    catalog = (
+        *CATALOG,
+        *CONTROL_CATALOG,
+        *PICKER_CATALOG,
+        *PICKER_PLUGIN_CATALOG,
+        *GATEWAY_CATALOG,
+    )
     names = [spec.name for spec in catalog]
     assert len(names) == len(set(names))
     for spec in catalog:
