@@ -1,7 +1,7 @@
 """The picker of one server: its objects, its port if it has one, and its periodic work."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Protocol
@@ -14,7 +14,7 @@ from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.picker.choice import Chooser
 from inferencecache.picker.decisions import DecisionRecords, InFlight
-from inferencecache.picker.fleet import Fleet
+from inferencecache.picker.fleet import Fleet, Member
 from inferencecache.picker.pipeline import Director
 from inferencecache.picker.prefix import NoPrefixSignal, PrefixSignal
 from inferencecache.service.pick import PickParts, PickPlane
@@ -73,6 +73,7 @@ class PickerParts:
         load: How long a silent request counts as load.
         ttft: How the time to a first token is foreseen.
         prefix: Knows where prompts are warm.
+        on_members: Told of the members of each fleet that comes into force.
         director: Takes Picks through the plugins.
         loaded: Returns the fleet of the files; None where there are none.
     """
@@ -93,6 +94,7 @@ class PickerParts:
     load: PickerLoadSettings = field(default_factory=PickerLoadSettings)
     ttft: TtftSettings = field(default_factory=TtftSettings)
     prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
+    on_members: Callable[[Iterable[Member]], None] = lambda _: None
     director: Director = field(default_factory=no_plugins)
     loaded: Callable[[], Fleet] | None = None
 
@@ -142,6 +144,7 @@ class Picker:
                 load=parts.load,
                 ttft=parts.ttft,
                 prefix=parts.prefix,
+                on_members=parts.on_members,
                 labels_max=parts.metrics.labels_max,
                 loaded=parts.loaded,
             )

@@ -1,6 +1,6 @@
 """What the picker picks from: the fleet in force, whoever chooses from it, and its reloads."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 
 from inferencecache.clock import Clock
@@ -54,6 +54,7 @@ class PickerFleetParts:
         load: How long a silent request counts.
         ttft: How the time to a first token is foreseen.
         prefix: Knows where prompts are warm.
+        on_members: Told of the members of each fleet that comes into force.
         labels_max: Most candidates of whom numbers are shown by themselves.
         draw: Draws a number from 0 up to, but not including, 1.
         loaded: Returns the fleet of the files; None where there are none.
@@ -70,6 +71,7 @@ class PickerFleetParts:
     load: PickerLoadSettings = field(default_factory=PickerLoadSettings)
     ttft: TtftSettings = field(default_factory=TtftSettings)
     prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
+    on_members: Callable[[Iterable[Member]], None] = lambda _: None
     labels_max: int = MetricsSettings().labels_max
     draw: Callable[[], float] = random_share
     loaded: Callable[[], Fleet] | None = None
@@ -156,6 +158,7 @@ class PickerFleet:
         members = _members(index.fleet)
         self.suppression.adopt(members)
         self.scrapes.watch(members)
+        self._parts.on_members(members)
 
     def _in_force(self, index: FleetIndex) -> InForce:
         return InForce(

@@ -10,6 +10,7 @@ from inferencecache.app.build import installed_commit
 from inferencecache.app.control import Control
 from inferencecache.app.picker import Picker, PickerParts
 from inferencecache.app.picker_plugins import PickerPluginParts, PickerPlugins
+from inferencecache.app.picker_prefix import PickerPrefix, PickerPrefixParts
 from inferencecache.app.resources import FilePolicies, ResourceParts, Resources
 from inferencecache.app.rotation import Rotation
 from inferencecache.app.security import Security
@@ -17,9 +18,10 @@ from inferencecache.app.upkeep import Upkeep
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.index import PrefixIndex
 from inferencecache.picker.fleet import Fleet
+from inferencecache.picker.prefix.sightings import Sightings
 from inferencecache.policy import PolicyStore
 from inferencecache.service import CachePlane, PlaneParts
-from inferencecache.service.picker_objects import PickerObjects
+from inferencecache.service.picker_objects import JointQualifiers, PickerObjects
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.server import ServerSettings
 from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
@@ -82,6 +84,7 @@ class Server:
         policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
         index = PrefixIndex(settings.index, policies)
         self.metrics = ServerMetrics(settings.metrics, index, clock)
+        sightings = Sightings(settings.picker_prefix.replicas_max)
         self.plane = CachePlane(
             PlaneParts(
                 index=index,
@@ -90,6 +93,7 @@ class Server:
                 lookup=settings.lookup,
                 ranking=settings.ranking,
                 observer=self.metrics.lookups,
+                replicas=sightings,
             )
         )
         self.metrics.watch_fail_opens(self.plane.fail_opens, lambda: self.plane.chains_cut)
@@ -109,6 +113,18 @@ class Server:
                 log_interval_ns=settings.grpc.failure_log_interval_ns,
             )
         )
+        self._prefix = PickerPrefix(
+            PickerPrefixParts(
+                settings=settings.picker_prefix,
+                prompt=settings.picker_prompt,
+                index=settings.picker_index,
+                clock=clock,
+                log=self._log,
+                plane=self.plane,
+                sightings=sightings,
+                labels_max=settings.metrics.labels_max,
+            )
+        )
         self.picker = Picker(
             PickerParts(
                 settings=settings.picker,
@@ -126,10 +142,14 @@ class Server:
                 fleet=settings.fleet,
                 load=settings.picker_load,
                 ttft=settings.picker_ttft,
+                prefix=self._prefix,
+                on_members=self._prefix.adopt,
                 loaded=self._loaded_fleet if settings.resources.directory else None,
             )
         )
-        self.picker_objects.qualifiers = self.picker.fleet.suppression
+        self.picker_objects.qualifiers = JointQualifiers(
+            (self.picker.fleet.suppression, self._prefix)
+        )
         self.resources = Resources(
             ResourceParts(
                 settings=settings.resources,
@@ -148,6 +168,7 @@ class Server:
             self._control.metrics.families,
             self.picker.metrics.families,
             plugins.watch.families,
+            self._prefix.families,
         ):
             self.metrics.add_source(source)
         self._grpc = GrpcListener(
@@ -214,6 +235,7 @@ class Server:
         await self.resources.start()
         self.metrics.set_up(is_up=True)
         try:
+            await self._prefix.start()
             await self.picker.show_health()
             grpc_address = await self._grpc.start()
             picker_address = await self.picker.start()
@@ -230,6 +252,7 @@ class Server:
         ]
         self._tasks.append(asyncio.create_task(self.rotation.run(), name="rotation"))
         self._tasks.append(asyncio.create_task(self.picker.run(), name="picker"))
+        self._tasks.append(asyncio.create_task(self._prefix.run(), name="picker-prefix"))
         if self.resources.is_enabled:
             self._tasks.append(asyncio.create_task(self.resources.run(), name="resources"))
         self._is_ready = True
@@ -270,6 +293,7 @@ class Server:
         await self.picker.drain(grace_ns / NS_PER_S)
         left_s = max(end_s - asyncio.get_running_loop().time(), 0)
         await asyncio.gather(self._grpc.stop(left_s), self.picker.stop(left_s))
+        await self._prefix.stop()
         await self._http.stop()
         await self._control_http.stop()
         self._control.changes.close()

@@ -142,7 +142,7 @@ class InferenceWorkerSetSpec(ResourceModel, frozen=True, kw_only=True):
             str,
             Meta(
                 max_length=253,
-                description="Under which the index knows their blocks; the product's own if "
+                description="Under which the index knows their blocks; the engine's name if "
                 "left out.",
             ),
         ]
@@ -197,6 +197,18 @@ class InferenceWorkerSetSpec(ResourceModel, frozen=True, kw_only=True):
         | None
     ) = None
     priors: PriorsSpec | None = None
+    prefix: (
+        Annotated[
+            Literal["auto", "precise", "approximate", "none"],
+            Meta(
+                description="By what is known where they are warm: by the index, by what went "
+                "where, or by nothing. auto is by the index once it has heard of one of them, or "
+                "if block size, hash scheme, tenant or tokenizer are given here.",
+                extra_json_schema={"default": "auto"},
+            ),
+        ]
+        | None
+    ) = None
 
 
 class InferenceWorkerSetStatus(ResourceModel, frozen=True, kw_only=True):

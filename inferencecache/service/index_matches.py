@@ -5,7 +5,7 @@ the same prefix. Whoever estimates times needs the number of tokens, not a ranki
 policy keeps from lookups is therefore no matter here; the reserved tenant is told nothing.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 
 from inferencecache.clock import Clock
 from inferencecache.index import PackedHashes, PrefixIndex

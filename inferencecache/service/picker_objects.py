@@ -1,6 +1,6 @@
 """The objects of a picker in force: a fleet for those who pick, and states for people."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from inferencecache.clock import Clock
@@ -29,6 +29,21 @@ class Unqualified:
     def qualifiers_of(self, member: Member) -> tuple[Qualifier, ...]:  # noqa: ARG002 - as asked
         """Return nothing."""
         return ()
+
+
+class JointQualifiers:
+    """What several say of a member.
+
+    Args:
+        sources: Who.
+    """
+
+    def __init__(self, sources: Sequence[QualifierSource]) -> None:
+        self._sources = tuple(sources)
+
+    def qualifiers_of(self, member: Member) -> tuple[Qualifier, ...]:
+        """Return what any of them says."""
+        return tuple(said for source in self._sources for said in source.qualifiers_of(member))
 
 
 class PickerObjects:

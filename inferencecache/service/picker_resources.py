@@ -21,6 +21,7 @@ from inferencecache.picker.fleet import (
     ModelRow,
     ObjectName,
     Pool,
+    PrefixUse,
     PriorsForEngine,
     Provider,
     Qualifier,
@@ -204,6 +205,7 @@ def _worker_set_slices(
         chat_template=spec.chat_template or "",
         tokenize_url=spec.tokenize_url or "",
         priors=_priors(spec.priors or PriorsSpec(), settings),
+        prefix=PrefixUse(spec.prefix or PrefixUse.AUTO),
         generation=generation_of(found),
     )
 

@@ -18,6 +18,7 @@ from inferencecache.settings.picker_choice import (
 )
 from inferencecache.settings.picker_load import PickerLoadSettings
 from inferencecache.settings.picker_plugins import PickerPluginSettings
+from inferencecache.settings.picker_prefix import PickerIndexSettings, PickerPrefixSettings
 from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.settings.picker_ttft import TtftSettings
 from inferencecache.settings.policy import PolicySettings
@@ -45,6 +46,8 @@ class ServerSettings:
     picker_ttft: TtftSettings = field(default_factory=TtftSettings)
     picker_plugins: PickerPluginSettings = field(default_factory=PickerPluginSettings)
     picker_prompt: PickerPromptSettings = field(default_factory=PickerPromptSettings)
+    picker_prefix: PickerPrefixSettings = field(default_factory=PickerPrefixSettings)
+    picker_index: PickerIndexSettings = field(default_factory=PickerIndexSettings)
     picker_suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
     http: HttpSettings = field(default_factory=HttpSettings)

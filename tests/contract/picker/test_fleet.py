@@ -168,11 +168,14 @@ async def test_no_prompt_of_a_tenant_leads_anothers_choice(tmp_path: Path) -> No
         "{models: [{name: m}], endpoints: [{name: a, address: '10.0.0.1:1'},"
         " {name: b, address: '10.0.0.2:1'}]}"
     )
+    body = json.dumps({"model": "m", "prompt": "the same prompt " * 100}).encode()
     async with serve_fleet(tmp_path, two) as served:
-        first = await served.pick(tenant="acme")
-        second = await served.pick(tenant="other")
+        first = await served.pick(body, tenant="acme")
+        second = await served.pick(body, tenant="other")
         assert {first.local.endpoint, second.local.endpoint} == {"10.0.0.1:1", "10.0.0.2:1"}
-        assert "prefix=none" in second.reason
+        assert "matched=0/" in second.reason
+        third = await served.pick(body, tenant="acme")
+        assert "matched=384/" in third.reason
 
 
 async def test_refusals_tell_their_causes_apart(tmp_path: Path) -> None:
