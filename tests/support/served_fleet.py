@@ -80,6 +80,12 @@ class ServedFleet:
         async with self.http.post(self.server.control_url + path, data=body) as answer:
             return answer.status, await answer.text()
 
+    async def explained(self, body: bytes, query: str = "") -> dict[str, Any]:
+        """Return what the server says of a body that goes nowhere."""
+        status, text = await self.post(f"/debug/picker/explain{query}", body)
+        assert status == 200, text
+        return json.loads(text)
+
     async def states(self) -> dict[str, str]:
         """Return the state of each object by name."""
         page = await self.page("/debug/picker/resources")

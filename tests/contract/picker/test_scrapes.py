@@ -4,9 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from engine_page import engine_page, vllm_page
 from fleets import row, worker_set
+from picker_texts import MODELS
+from picker_texts import worker_set as worker_set_text
+from served_fleet import serve_fleet
 from served_picker import until
 from served_plane import Recorder
 
@@ -148,3 +152,22 @@ async def test_no_more_pages_at_once_than_allowed() -> None:
     async with server, scraping(members(*urls), settings) as found:
         await until(lambda: found.results().get("failed", 0) >= 12)
     assert most <= 2
+
+
+async def test_a_server_asks_the_engines_of_its_files(tmp_path: Path) -> None:
+    """A worker set names the page; what it says ranks, is explained and is counted."""
+    async with engine_page() as page:
+        page.text = vllm_page(running=1, waiting=5)
+        endpoints = (
+            f"endpoints: [{{name: a, address: 'a:1', metricsURL: '{page.url}'}}, "
+            "{name: b, address: 'b:1'}]"
+        )
+        document = worker_set_text(f"{{{MODELS}, {endpoints}}}")
+        async with serve_fleet(tmp_path, document, picker_load=FAST) as served:
+            knowledge = served.server.picker.fleet.knowledge
+            await until(lambda: len(knowledge.signals) == 1)
+            answer = await served.explained(b'{"model": "qwen", "prompt": []}')
+            rows = {row["name"]: row for row in answer["explanation"]["candidates"]}
+            assert (rows["a:1"]["waiting"], rows["a:1"]["estimatedMs"]) == (5, 50 + 6 + 100)
+            assert answer["destination"] == "b:1"
+            assert "inferencecache_picker_engines_heard 1.0" in await served.metrics()
