@@ -1,9 +1,7 @@
-"""Whether a request that failed is tried a second time."""
+"""Whether a request that failed is tried once more."""
 
 from enum import StrEnum
 from typing import Final
-
-ATTEMPTS_MAX: Final = 2
 
 
 class Failure(StrEnum):
@@ -29,17 +27,17 @@ _WORTH_IT: Final = frozenset(Failure) - {Failure.SLOW, Failure.ODD_ANSWER}
 """What took long has cost the client its patience, and may still be worked on."""
 
 
-def may_retry(failure: Failure, attempt: int, *, is_replayable: bool) -> bool:
+def may_retry(failure: Failure, attempts_left: int, *, is_replayable: bool) -> bool:
     """Return whether there is another attempt.
 
     Args:
         failure: Why this one failed.
-        attempt: Its number, from 1.
+        attempts_left: How many more there may be.
         is_replayable: Whether the whole body is there once more.
 
     >>> may_retry(Failure.UNREACHABLE, 1, is_replayable=True)
     True
-    >>> may_retry(Failure.UNREACHABLE, 2, is_replayable=True)
+    >>> may_retry(Failure.UNREACHABLE, 0, is_replayable=True)
     False
     """
-    return failure in _WORTH_IT and attempt < ATTEMPTS_MAX and is_replayable
+    return failure in _WORTH_IT and attempts_left > 0 and is_replayable

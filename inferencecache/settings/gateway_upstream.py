@@ -55,6 +55,16 @@ class GatewayUpstreamSettings:
         help="How long an unused connection to a destination is kept; shorter than the destination "
         "keeps it, or a request may meet its end.",
     )
+    attempts_max: int = knob(
+        2,
+        flag="max-attempts",
+        kind=KnobKind.INTEGER,
+        unit="attempts",
+        minimum=1,
+        maximum=10,
+        help="How often a request is sent, while nothing of an answer has come; each attempt asks "
+        "the picker anew, which may name the same destination until it is suppressed.",
+    )
     scan_bytes_max: int = knob(
         256 * 1_024,
         flag="max-usage-scan-bytes",

@@ -139,13 +139,15 @@ class Exchange:
         """
         body = ClientBody(self._request, self._parts.settings.requests, self._parts.room)
         attempt = 1
+        attempts_max = self._parts.settings.upstream.attempts_max
         try:
             while True:
                 try:
                     return await self._attempt(body)
                 except AttemptFailedError as error:
                     self._note(error, attempt)
-                    if not may_retry(error.failure, attempt, is_replayable=body.is_replayable):
+                    left = attempts_max - attempt
+                    if not may_retry(error.failure, left, is_replayable=body.is_replayable):
                         raise RefusedError(error.refusal) from None
                     self._parts.metrics.retried(error.failure)
                     attempt += 1
@@ -169,6 +171,7 @@ class Exchange:
                 begun.response.close()
         except AttemptFailedError as error:
             line.abort(_ABORTS.get(error.failure, "REASON_UNSPECIFIED"), error.detail)
+            await line.told()  # or the next attempt would be led to the same place
             raise
         finally:
             line.abort("NOT_DISPATCHED")  # says nothing where an end was told

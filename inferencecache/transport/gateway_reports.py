@@ -60,11 +60,10 @@ class Reports:
             return
         self._waiting += 1
         line.waiting.append(report)
-        if not line.is_sending:
-            line.is_sending = True
-            task = asyncio.create_task(self._send(line), name="gateway-report")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        if line.sending is None:
+            line.sending = asyncio.create_task(self._send(line), name="gateway-report")
+            self._tasks.add(line.sending)
+            line.sending.add_done_callback(self._tasks.discard)
 
     async def _send(self, line: "ReportLine") -> None:
         try:
@@ -74,7 +73,7 @@ class Reports:
                 line.waiting.popleft()
                 self._waiting -= 1
         finally:
-            line.is_sending = False
+            line.sending = None
             self._waiting -= len(line.waiting)
             line.waiting.clear()
 
@@ -95,7 +94,7 @@ class ReportLine:
 
     Attributes:
         waiting: Reports to be sent.
-        is_sending: Whether a task is at it.
+        sending: The task that is at it; None if there is nothing to send.
         is_begun: Whether a first token was told.
         is_ended: Whether an end was told.
     """
@@ -105,9 +104,14 @@ class ReportLine:
         self._response_id = response_id
         self._request_id = request_id
         self.waiting: deque[Report] = deque()
-        self.is_sending = False
+        self.sending: asyncio.Task[None] | None = None
         self.is_begun = False
         self.is_ended = False
+
+    async def told(self) -> None:
+        """Wait until everything that was said so far has arrived, or could not be sent in time."""
+        if self.sending is not None:
+            await asyncio.wait({self.sending})
 
     def first(self, ttft_ms: int, status: int) -> None:
         """Tell of the first byte of an answer, or with status 0 of none."""

@@ -1,6 +1,7 @@
 """A gateway between a real server and upstreams of the test's, all over real sockets."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -67,20 +68,20 @@ class Upstream:
 
 @asynccontextmanager
 async def serve_upstream(
-    handler: Handler | None = None, **options: object
+    handler: Handler | None = None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Upstream]:
     """Serve an upstream for the length of the block.
 
     Args:
         handler: Answers.
-        options: For the socket, an ``ssl`` context for example.
+        tls: To serve with; None for plaintext.
     """
     upstream = Upstream(handler=handler)
     runner = web.ServerRunner(
         web.Server(upstream.answer, handler_cancellation=True), shutdown_timeout=0.1
     )
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, **options)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     host, port = runner.addresses[0][:2]
     upstream.address = f"{host}:{port}"
