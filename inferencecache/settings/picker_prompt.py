@@ -84,7 +84,16 @@ class PickerPromptSettings:
         kind=KnobKind.INTEGER,
         unit="bytes",
         minimum=0,
-        help="Most bytes of remembered block hashes; 0 remembers none.",
+        help="Most bytes of block hashes that are remembered to be told again; 0 remembers none.",
+    )
+    history_bytes_max: int = knob(
+        64 * _MIB,
+        flag="picker-prompt-history-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=0,
+        help="Most bytes of block hashes of conversations that may go on, so that only what is new "
+        "is tokenized; 0 remembers none.",
     )
     tokenizers_max: int = knob(
         16,

@@ -22,7 +22,9 @@ TOKENIZE_LATENCY: Final = MetricSpec(
 PROMPT_CACHE_BYTES: Final = MetricSpec(
     name="inferencecache_picker_prompt_cache_bytes",
     kind=MetricKind.GAUGE,
-    help="Bytes of remembered block hashes.",
+    labels=("of",),
+    help="Bytes of remembered block hashes: of prompts, to be told again, and of histories, to be "
+    "gone on from.",
 )
 TOKENIZERS: Final = MetricSpec(
     name="inferencecache_picker_tokenizers",

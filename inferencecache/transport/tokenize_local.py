@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from inferencecache.picker.fleet import EngineKind
 from inferencecache.picker.prompt.conversation import Conversation, TextPrompt
+from inferencecache.picker.prompt.special_tokens import SpecialTokens, any_of, pieces_of
 from inferencecache.picker.prompt.template_input import (
     before_media,
     continued,
@@ -26,6 +27,8 @@ from inferencecache.transport.tokenize_template import ChatTemplate, Now
 
 _TOOLS_TEMPLATE: Final = "tool_use"
 _DEFAULT_TEMPLATE: Final = "default"
+_SAMPLE: Final = " Where a prompt is warm:\n 12 ½ "
+_SAMPLES: Final = 8
 
 
 class NoTemplateError(Exception):
@@ -61,6 +64,7 @@ class LocalTokenizer:
         self._tokenizer = tokenizer
         self._templates = templates
         self._special_tokens = special_tokens
+        self._special = _safe_special(tokenizer)
         bos = special_tokens.get("bos_token") if adds_bos else None
         self._bos = tokenizer.token_to_id(bos) if isinstance(bos, str) else None
         self._now = now if any(found.tells_date for found in templates.values()) else None
@@ -84,24 +88,42 @@ class LocalTokenizer:
         """
         if isinstance(prompt, TextPrompt):
             return Tokens(token_ids=self._encode(prompt.text, prompt.adds_special_tokens))
-        before, behind = before_media(self._written(prompt, engine))
+        before, behind = self.written(prompt, engine)
         adds = prompt.adds_special_tokens
         return Tokens(
             token_ids=self._encode(before, adds),
             further=None if behind is None else len(self._encode(behind, adds)),
         )
 
+    def written(self, conversation: Conversation, engine: EngineKind) -> tuple[str, str | None]:
+        """Return what the template writes before the first picture and behind it.
+
+        Args:
+            conversation: The prompt.
+            engine: Who would tokenize it.
+
+        Raises:
+            NoTemplateError: There is no template.
+            NotContinuedError: The answer shall go on with a turn that the template left out.
+            Exception: Whatever the template raises.
+        """
+        return before_media(self._rendered(conversation, engine))
+
+    def pieces(self, text: str) -> list[str]:
+        """Return *text* in pieces whose tokens, one after the other, are its own."""
+        return pieces_of(text, self._special)
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """Return the tokens of each of *texts*, without any special ones added."""
+        return _encoded(self._tokenizer, texts)
+
     def _encode(self, text: str, adds_special_tokens: bool) -> list[int]:  # noqa: FBT001 - private
-        # Of the ways to encode, only that for batches lets other threads run meanwhile.
-        (encoding,) = self._tokenizer.encode_batch_fast(
-            [text], add_special_tokens=adds_special_tokens
-        )
-        token_ids: list[int] = encoding.ids
+        (token_ids,) = _encoded(self._tokenizer, [text], adds_special_tokens=adds_special_tokens)
         if adds_special_tokens and self._bos is not None and token_ids[:1] != [self._bos]:
             return [self._bos, *token_ids]
         return token_ids
 
-    def _written(self, conversation: Conversation, engine: EngineKind) -> str:
+    def _rendered(self, conversation: Conversation, engine: EngineKind) -> str:
         template = self._template(has_tools=conversation.tools is not None)
         variables = template_variables(conversation, engine, knows_parts=template.knows_parts)
         text = template.render({**self._special_tokens, **variables})
@@ -118,6 +140,33 @@ class LocalTokenizer:
         if template is None:
             raise NoTemplateError
         return template
+
+
+def _encoded(
+    tokenizer: Tokenizer, texts: list[str], *, adds_special_tokens: bool = False
+) -> list[list[int]]:
+    # Of the ways to encode, only that for batches lets other threads run meanwhile.
+    encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=adds_special_tokens)
+    return [encoding.ids for encoding in encoded]
+
+
+def _safe_special(tokenizer: Tokenizer) -> SpecialTokens | None:
+    """Return the tokens at which texts can be taken apart; None if that changes their tokens."""
+    added = [
+        token for token in tokenizer.get_added_tokens_decoder().values() if not token.normalized
+    ]
+    pattern = any_of([token.content for token in added])
+    marking = frozenset(
+        token.content
+        for token in added
+        if not (token.lstrip or token.rstrip) and token.content == token.content.strip()
+    )
+    if pattern is None or not marking or any(token.single_word for token in added):
+        return None
+    special = SpecialTokens(pattern, marking)
+    sample = "".join(f"{_SAMPLE}{mark}{_SAMPLE}" for mark in sorted(marking)[:_SAMPLES])
+    whole, *pieces = _encoded(tokenizer, [sample, *pieces_of(sample, special, spacing=1)])
+    return special if whole == [token for piece in pieces for token in piece] else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

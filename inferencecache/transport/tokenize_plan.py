@@ -1,13 +1,14 @@
 """Ways from a prompt to blocks, each with all that tells its results from those of others."""
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from inferencecache.errors import InvalidRequestError
 from inferencecache.picker.fleet import ModelRow, WorkerSet
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
-from inferencecache.picker.prompt.conversation import TextPrompt, TokenIdPrompt
+from inferencecache.picker.prompt.conversation import Conversation, TextPrompt, TokenIdPrompt
+from inferencecache.picker.prompt.history import Histories, Learned, TextNames, text_blocks
 from inferencecache.picker.prompt.prompt_body import PromptBody
 from inferencecache.picker.prompt.read_prompt import MALFORMED, read_prompt
 from inferencecache.picker.prompt.token_blocks import Tokens, token_blocks
@@ -20,7 +21,7 @@ IDS: Final = "token_ids"
 LOCAL: Final = "local"
 ENGINE: Final = "engine"
 
-Result = PromptBlocks | NoBlocks | WorkFailure
+Result = PromptBlocks | NoBlocks | Learned | WorkFailure
 Compute = Callable[[], Result]
 Fetch = Callable[[], Coroutine[Any, Any, Result]]
 
@@ -95,12 +96,26 @@ def token_id_plan(ask: Ask) -> Computed:
     return Computed(by=IDS, context=_context("ids", ask), compute=compute)
 
 
-def local_plan(ask: Ask, loaded: Loaded) -> Computed:
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What a tokenizer of this process goes on from.
+
+    Attributes:
+        histories: Texts that were tokenized; only read here.
+        key: Of their names.
+    """
+
+    histories: Histories
+    key: bytes
+
+
+def local_plan(ask: Ask, loaded: Loaded, learning: Learning) -> Computed:
     """Return the way by a tokenizer of this process.
 
     Args:
         ask: What is asked for.
         loaded: The tokenizer.
+        learning: What it goes on from.
     """
 
     def compute() -> Result:
@@ -109,14 +124,32 @@ def local_plan(ask: Ask, loaded: Loaded) -> Computed:
             return prompt
         if isinstance(prompt, TokenIdPrompt):
             return MALFORMED
-        return guarded(
-            lambda: token_blocks(
-                loaded.tokenizer.tokens(prompt, ask.worker_set.engine), ask.block_tokens
+        if isinstance(prompt, TextPrompt) or prompt.adds_special_tokens:
+            return guarded(
+                lambda: token_blocks(
+                    loaded.tokenizer.tokens(prompt, ask.worker_set.engine), ask.block_tokens
+                )
             )
-        )
+        return guarded(lambda: _continued(prompt, ask, loaded, learning))
 
     source = f"local {loaded.number} {ask.worker_set.engine} {loaded.tokenizer.date}"
     return Computed(by=LOCAL, context=_context(source, ask), compute=compute)
+
+
+def _continued(conversation: Conversation, ask: Ask, loaded: Loaded, learning: Learning) -> Learned:
+    """Return the blocks of a conversation, of which only what is new is tokenized."""
+    tokenizer = loaded.tokenizer
+    before, behind = tokenizer.written(conversation, ask.worker_set.engine)
+    pieces = tokenizer.pieces(before)
+    context = f"{loaded.number} {ask.block_tokens}".encode()
+    names = TextNames(learning.key, context).names_of(pieces)
+    former = learning.histories.find(names)
+    learned = text_blocks(pieces, names, former, tokenizer.encode, ask.block_tokens)
+    if behind is None:
+        return learned
+    further = sum(map(len, tokenizer.encode([behind])))
+    tokens = learned.blocks.prompt_tokens + further
+    return replace(learned, blocks=replace(learned.blocks, prompt_tokens=tokens, cut="mm"))
 
 
 def engine_plan(ask: Ask, engines: EngineTokenizer) -> Fetched:

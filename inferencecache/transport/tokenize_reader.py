@@ -17,6 +17,7 @@ from inferencecache.picker.fleet import ModelRow, WorkerSet
 from inferencecache.picker.prompt.block_memory import BlockMemory
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
 from inferencecache.picker.prompt.characters import character_blocks, character_seed, flattened
+from inferencecache.picker.prompt.history import Histories, Learned
 from inferencecache.picker.prompt.prompt_body import PromptBody, read_prompt_body
 from inferencecache.picker.prompt.prompt_digest import PromptNames
 from inferencecache.picker.prompt.read_prompt import (
@@ -38,6 +39,7 @@ from inferencecache.transport.tokenize_plan import (
     Ask,
     Computed,
     Fetched,
+    Learning,
     Plan,
     Result,
     engine_plan,
@@ -92,6 +94,7 @@ class TokenizingReader:
         self._settings = parts.settings
         self._names = PromptNames(parts.secret)
         self._memory = BlockMemory(parts.settings.cache_bytes_max)
+        self._learning = Learning(Histories(parts.settings.history_bytes_max), parts.secret)
         self._timeout_s = parts.settings.timeout_ns / NS_PER_S
         self._work = TokenizeWork(parts.settings.waiting_max, self._timeout_s)
 
@@ -135,7 +138,13 @@ class TokenizingReader:
         return [
             Family(catalog.PROMPTS, watch.results()),
             Family(catalog.TOKENIZE_LATENCY, spreads=watch.durations()),
-            Family(catalog.PROMPT_CACHE_BYTES, {(): self._memory.used_bytes}),
+            Family(
+                catalog.PROMPT_CACHE_BYTES,
+                {
+                    ("prompts",): self._memory.used_bytes,
+                    ("histories",): self._learning.histories.used_bytes,
+                },
+            ),
             Family(catalog.TOKENIZERS, {(): len(self._parts.shelf)}),
         ]
 
@@ -194,7 +203,7 @@ class TokenizingReader:
         if worker_set.tokenizer:
             loaded = await self._tokenizer(worker_set)
             if isinstance(loaded, Loaded):
-                return local_plan(ask, loaded)
+                return local_plan(ask, loaded, self._learning)
             if not worker_set.tokenize_url:
                 return loaded
         return engine_plan(ask, self._parts.engines) if worker_set.tokenize_url else NO_TOKENIZER
@@ -234,6 +243,9 @@ class TokenizingReader:
         if isinstance(result, WorkFailure):
             watch.failed(ask.worker_set.key, FAILED.why, result.summary)
             return FAILED
+        if isinstance(result, Learned):
+            self._learning.histories.keep(result.text, result.former)
+            result = result.blocks
         if isinstance(result, PromptBlocks):
             watch.took(plan.by, self._parts.clock.monotonic_ns() - started_ns)
             self._memory.keep(name, result)
