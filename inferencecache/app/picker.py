@@ -138,7 +138,7 @@ class Picker:
                 decision_ttl_ns=parts.settings.decision_ttl_ns,
                 clock=parts.clock,
                 log=parts.log,
-                choice=parts.choice,
+                choice=_in_time(parts.choice, parts.settings),
                 suppression=parts.suppression,
                 fleet=parts.fleet,
                 load=parts.load,
@@ -160,6 +160,7 @@ class Picker:
                 learning=self.fleet.learning,
                 loads=self.fleet.knowledge.loads,
                 scrapes=self.fleet.scrapes,
+                room=self.fleet.room,
                 clock=parts.clock,
                 settings=parts.metrics,
             )
@@ -266,6 +267,12 @@ class Picker:
             PickerHandlerParts(runner=runner, settings=parts.settings, guard=parts.guard)
         )
         return picker_rpc_handlers(handler, Boundary(parts.observer, failures))
+
+
+def _in_time(choice: PickerChoiceSettings, settings: PickerSettings) -> PickerChoiceSettings:
+    """Return *choice* with waits that leave time to pull the body: it lives on from the Pick."""
+    wait_ns = min(choice.deferrable_wait_ns, settings.unpulled_ttl_ns // 2)
+    return replace(choice, deferrable_wait_ns=wait_ns)
 
 
 def _own_port(parts: PickerParts) -> GrpcSettings:

@@ -1,7 +1,7 @@
 """What the picker picks from: the fleet in force, whoever chooses from it, and its reloads."""
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inferencecache.clock import Clock
 from inferencecache.picker.choosing import (
@@ -34,6 +34,7 @@ from inferencecache.settings.picker_ttft import TtftSettings
 from inferencecache.transport.picker_learning import ReportedLearning
 from inferencecache.transport.picker_scrape import EngineScrapes
 from inferencecache.transport.picker_suppression import ReportedSuppressions
+from inferencecache.transport.picker_waiting import DeferredRequests
 from inferencecache.transport.random_ids import random_jitter, random_share
 from inferencecache.transport.structured_log import EventLog
 
@@ -94,12 +95,14 @@ class PickerFleet:
         suppressions: What was told of it.
         learning: What was learnt from reports.
         scrapes: Reads what engines say of their load.
+        room: Where requests wait that can.
         is_valid: Whether there was, once, a fleet to go by: with somebody in it, or without an
             error in its files.
     """
 
     def __init__(self, parts: PickerFleetParts) -> None:
         self._parts = parts
+        self._director = parts.director
         self._fixed = read_endpoints(parts.endpoints)
         self.learning = ReportedLearning(parts.labels_max)
         self.knowledge = Knowledge(
@@ -110,6 +113,7 @@ class PickerFleet:
         self._ranker = TtftRanker(
             Exploration(parts.choice.explore_share, parts.draw), self.knowledge.foresight.heard_ns
         )
+        self.room = DeferredRequests(parts.choice.deferrable_queue_max, parts.clock)
         self.scrapes = EngineScrapes(parts.load, self.knowledge.signals, parts.clock, parts.log)
         self.suppressions = ReportedSuppressions(parts.log)
         self.suppression = Suppression(parts.suppression, random_jitter, self.suppressions)
@@ -125,6 +129,7 @@ class PickerFleet:
                 gate=PolicyGate(self.limits),
                 prefix=parts.prefix,
                 observer=self.learning,
+                room=self.room,
             ),
             self._in_force(index),
         )
@@ -148,11 +153,21 @@ class PickerFleet:
         self.knowledge.signals.retain(index.names)
         self.learning.retain(index.names)
 
+    def use(self, director: Director) -> None:
+        """Let the next Pick go through the plugins of *director*; those under way keep theirs."""
+        self._director = director
+        self.chooser.in_force = replace(self.chooser.in_force, director=director)
+
+    def profile_names(self) -> tuple[str, ...]:
+        """Return the scheduling profiles that the plugins have."""
+        return self.chooser.in_force.director.profile_names
+
     def tick(self) -> None:
         """Let go of what is over, without anybody having asked for it."""
         now_ns = self._parts.clock.monotonic_ns()
         self.limits.forget(now_ns)
         self.knowledge.loads.expire(now_ns)
+        self.room.look()
 
     def _adopt(self, index: FleetIndex) -> None:
         members = _members(index.fleet)
@@ -164,7 +179,7 @@ class PickerFleet:
         return InForce(
             index=index,
             rewriting=Rewriting(index.fleet.rewrites, self._parts.draw),
-            director=self._parts.director,
+            director=self._director,
         )
 
 

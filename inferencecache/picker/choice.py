@@ -68,6 +68,7 @@ class Question:
         pool: Where to look; None for everything that is served.
         client_request_id: For logs.
         headers: What the caller passed on with its Pick, names in lower case.
+        deadline_ns: Monotonic time at which the caller gives up; None if it does not say.
     """
 
     request: InferenceRequest
@@ -77,6 +78,7 @@ class Question:
     pool: PoolName | None = None
     client_request_id: str = ""
     headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS)
+    deadline_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

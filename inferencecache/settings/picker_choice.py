@@ -43,6 +43,40 @@ class PickerChoiceSettings:
         maximum=1_000.0,
         help="How many times what an engine has to do counts for a request of class BATCH.",
     )
+    deferrable_saturation: float = knob(
+        0.8,
+        flag="picker-deferrable-saturation",
+        kind=KnobKind.NUMBER,
+        unit="of the concurrency",
+        minimum=0.0,
+        maximum=100.0,
+        help="A DEFERRABLE request waits while its workers have more to do than this share.",
+    )
+    deferrable_wait_ns: int = knob(
+        30 * NS_PER_S,
+        flag="picker-deferrable-wait",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="How long it waits before it is rejected; at most half of --picker-unpulled-ttl.",
+    )
+    deferrable_queue_max: int = knob(
+        1_000,
+        flag="picker-deferrable-queue",
+        kind=KnobKind.INTEGER,
+        unit="requests",
+        minimum=0,
+        maximum=100_000,
+        help="Most requests that wait so; further ones are rejected at once.",
+    )
+    deadline_margin_ns: int = knob(
+        50 * NS_PER_MS,
+        flag="picker-deadline-margin",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="So long before its caller gives up a request stops waiting.",
+    )
     explore_share: float = knob(
         0.01,
         flag="picker-explore-share",

@@ -140,6 +140,17 @@ ENGINES_HEARD: Final = MetricSpec(
     kind=MetricKind.GAUGE,
     help="Engines whose page has said how busy they are a moment ago.",
 )
+DEFERRED: Final = MetricSpec(
+    name="inferencecache_picker_deferred",
+    kind=MetricKind.GAUGE,
+    help="DEFERRABLE requests that wait for a calmer moment.",
+)
+DEFERRALS: Final = MetricSpec(
+    name="inferencecache_picker_deferrals_total",
+    kind=MetricKind.COUNTER,
+    labels=("result",),
+    help="DEFERRABLE requests that did not go on at once: passed later, or shed.",
+)
 
 PICKER_CATALOG: Final = (
     BODIES,
@@ -163,5 +174,7 @@ PICKER_CATALOG: Final = (
     AGED,
     SCRAPES,
     ENGINES_HEARD,
+    DEFERRED,
+    DEFERRALS,
 )
 """All of them, in the order of the reference page."""

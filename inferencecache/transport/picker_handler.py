@@ -77,7 +77,9 @@ class PickerHandler:
         """Decide where a request goes."""
         check_identifiers(request, self._identifier_bytes_max)
         require(self._guard, "Pick", context, (Access.READ, request.tenant))
-        return pick_response(await self._runner.run(request, passed_headers(context)))
+        remaining_s = context.time_remaining()
+        answer = await self._runner.run(request, passed_headers(context), remaining_s)
+        return pick_response(answer)
 
     async def pull_body(
         self, request: pb.PullBodyRequest, context: Context

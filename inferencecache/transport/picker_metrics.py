@@ -19,6 +19,7 @@ from inferencecache.transport.metric_labels import OTHER, BoundedLabels
 from inferencecache.transport.picker_learning import ReportedLearning
 from inferencecache.transport.picker_scrape import EngineScrapes
 from inferencecache.transport.picker_suppression import ReportedSuppressions
+from inferencecache.transport.picker_waiting import DeferredRequests
 
 _PUSH_FAILURES = {
     LengthError: "length",
@@ -42,6 +43,7 @@ class PickerMetricsParts:
         learning: What was learnt from reports.
         loads: What each destination has to do.
         scrapes: What engines say of it.
+        room: Who waits.
         clock: The time of day.
         settings: Bounds of the page.
     """
@@ -54,6 +56,7 @@ class PickerMetricsParts:
     learning: ReportedLearning
     loads: LoadTable
     scrapes: EngineScrapes
+    room: DeferredRequests
     clock: Clock
     settings: MetricsSettings
 
@@ -128,6 +131,7 @@ class PickerMetrics:
             Family(catalog.AGED, {(): loads.aged}),
             *self._parts.learning.families(),
             *self._parts.scrapes.families(),
+            *self._parts.room.families(),
         ]
 
     def _suppressed(self) -> dict[LabelValues, float]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from inferencecache.clock import Clock
+from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.bodies import Body
 from inferencecache.picker.choice import Choice, Chooser, Outcome, Question, Refusal
@@ -40,12 +40,18 @@ class PickRunner:
     clock: Clock
     log: EventLog
 
-    async def run(self, request: pb.PickRequest, headers: Mapping[str, str]) -> PickAnswer:
+    async def run(
+        self,
+        request: pb.PickRequest,
+        headers: Mapping[str, str],
+        remaining_s: float | None = None,
+    ) -> PickAnswer:
         """Answer *request*.
 
         Args:
             request: What came.
             headers: What the caller passes on of the request's own.
+            remaining_s: Seconds until the caller gives up; None if it does not say.
 
         Raises:
             InvalidRequestError: The id is 0.
@@ -53,9 +59,10 @@ class PickRunner:
             UsedBodyError: Another Pick has had it.
         """
         started_ns = self.clock.monotonic_ns()
+        deadline_ns = None if remaining_s is None else started_ns + int(remaining_s * NS_PER_S)
         body = self.plane.begin(request.body_stream_id)
         try:
-            answer, chosen = await self._decide(body, request, headers)
+            answer, chosen = await self._decide(body, request, headers, deadline_ns)
         except BaseException:
             self.plane.drop(body)
             raise
@@ -65,7 +72,11 @@ class PickRunner:
         return answer
 
     async def _decide(
-        self, body: Body, request: pb.PickRequest, headers: Mapping[str, str]
+        self,
+        body: Body,
+        request: pb.PickRequest,
+        headers: Mapping[str, str],
+        deadline_ns: int | None,
     ) -> tuple[PickAnswer, Choice | Refusal | None]:
         try:
             parsed = await self.reader.read(body.content, may_lack_model=self.may_lack_model())
@@ -79,6 +90,7 @@ class PickRunner:
             pool=pool_name(request),
             client_request_id=_request_id(body, request),
             headers=headers,
+            deadline_ns=deadline_ns,
         )
         chosen = await self.chooser.choose(question)
         if isinstance(chosen, Choice):

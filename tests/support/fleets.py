@@ -1,7 +1,7 @@
 """Fleets for tests, and a chooser that works on one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inferencecache.app.picker_plugins import no_plugins
 from inferencecache.clock import NS_PER_S, ManualClock
@@ -20,6 +20,7 @@ from inferencecache.picker.choosing import (
     Subject,
     Suppression,
     TtftRanker,
+    WaitingRoom,
     fleet_index,
 )
 from inferencecache.picker.decisions import Ending
@@ -171,6 +172,7 @@ def question(
     prompt_tokens: int | None = None,
     prompt_bytes: int | None = None,
     output_tokens: int | None = None,
+    deadline_ns: int | None = None,
 ) -> Question:
     """Return what a Pick asks."""
     return Question(
@@ -186,6 +188,7 @@ def question(
         content=Rope(),
         tenant=tenant,
         qos=qos,
+        deadline_ns=deadline_ns,
         pool=None
         if pool_name is None
         else PoolName(namespace=namespace, name=pool_name, resource_version=version),
@@ -262,19 +265,17 @@ class ChooserRig:
             Exploration(self.settings.explore_share, lambda: self.explore_draw),
             self.knowledge.foresight.heard_ns,
         )
-        self.chooser = FleetChooser(
-            ChooserParts(
-                settings=self.settings,
-                clock=self.clock,
-                knowledge=self.knowledge,
-                ranker=self.ranker,
-                suppression=self.suppression,
-                gate=PolicyGate(self.limits),
-                prefix=prefix or NoPrefixSignal(),
-                observer=self.learnt,
-            ),
-            self._in_force(in_force),
+        self.parts = ChooserParts(
+            settings=self.settings,
+            clock=self.clock,
+            knowledge=self.knowledge,
+            ranker=self.ranker,
+            suppression=self.suppression,
+            gate=PolicyGate(self.limits),
+            prefix=prefix or NoPrefixSignal(),
+            observer=self.learnt,
         )
+        self.chooser = FleetChooser(self.parts, self._in_force(in_force))
         self.install(in_force)
 
     def install(self, in_force: Fleet) -> None:
@@ -284,6 +285,10 @@ class ChooserRig:
         self.suppression.adopt(
             member for each in pools for part in each.tiers for member in part.members
         )
+
+    def let_wait(self, room: WaitingRoom) -> None:
+        """Let requests that can wait do so in *room*."""
+        self.chooser = FleetChooser(replace(self.parts, room=room), self.chooser.in_force)
 
     def load(self, name: str, requests: int = 1, prefill_tokens: int = 0) -> list[LoadShare]:
         """Let a candidate have more to do, each request with so many tokens to compute."""

@@ -16,11 +16,14 @@ from inferencecache.picker.choosing.suppression import (
     Suppression,
     SuppressionObserver,
 )
+from inferencecache.picker.choosing.waiting_room import Deferred, FairQueue, WaitingRoom
 
 __all__ = [
     "ChooserParts",
+    "Deferred",
     "Exploration",
     "FailureKind",
+    "FairQueue",
     "FleetChooser",
     "FleetIndex",
     "InForce",
@@ -34,6 +37,7 @@ __all__ = [
     "Suppression",
     "SuppressionObserver",
     "TtftRanker",
+    "WaitingRoom",
     "fleet_index",
     "fleet_index_slices",
 ]

@@ -1,13 +1,19 @@
 """Choose among everything that a fleet has."""
 
 from dataclasses import dataclass
+from typing import Final
 
-from inferencecache.picker.choice import Choice, Question, Refusal
+from inferencecache.picker.choice import Choice, QosClass, Question, Refusal
 from inferencecache.picker.choosing.fleet_index import FleetIndex
 from inferencecache.picker.choosing.fleet_pick import ChooserParts, FleetPick
 from inferencecache.picker.choosing.rewriting import Rewriting
-from inferencecache.picker.choosing.scope import scope_of
+from inferencecache.picker.choosing.scope import Scope, scope_of
+from inferencecache.picker.choosing.tiers import saturation_of
+from inferencecache.picker.choosing.waiting_room import Deferred
 from inferencecache.picker.pipeline import Director
+
+SHED: Final = "shed=deferrable"
+"""Why a request that can wait has waited in vain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +34,8 @@ class InForce:
 class FleetChooser:
     """Chooses among the candidates of the fleet in force.
 
-    A Pick works on what was in force when it began, however long it takes.
+    A Pick works on what was in force when it began, however long it takes; one that was deferred
+    begins when it is let in.
 
     Args:
         parts: Its collaborators.
@@ -63,9 +70,7 @@ class FleetChooser:
 
     async def _answer(self, question: Question, *, is_rehearsal: bool) -> Choice | Refusal:
         in_force = self.in_force
-        scope = scope_of(
-            question, in_force.index, in_force.rewriting, self._parts.settings.default_namespace
-        )
+        scope = self._scope(question)
         if isinstance(scope, Refusal):
             return scope
         self.skewed_picks += scope.is_skewed and not is_rehearsal
@@ -74,4 +79,42 @@ class FleetChooser:
         if refusal is not None:
             return refusal
         pick = FleetPick(self._parts, self._placing, scope, run, is_rehearsal=is_rehearsal)
-        return await pick.answer(in_force.director.profile_names)
+        if is_rehearsal or question.qos is not QosClass.DEFERRABLE or pick.denial():
+            return await pick.answer(in_force.director.profile_names)
+        async with self._parts.room.entered(self._deferred(question, scope)) as is_let_in:
+            if not is_let_in:
+                return pick.rejected(SHED)
+            if self.in_force is not in_force:
+                scope = self._scope(question)
+                if isinstance(scope, Refusal):
+                    return scope
+                pick = FleetPick(self._parts, self._placing, scope, run)
+            return await pick.answer(in_force.director.profile_names)
+
+    def _scope(self, question: Question) -> Scope | Refusal:
+        in_force, settings = self.in_force, self._parts.settings
+        return scope_of(question, in_force.index, in_force.rewriting, settings.default_namespace)
+
+    def _deferred(self, question: Question, scope: Scope) -> Deferred:
+        """Return how long *question* may wait, and for what."""
+        settings, clock = self._parts.settings, self._parts.clock
+        candidates = [
+            candidate
+            for match in scope.matches
+            for found in match.rows
+            for candidate in found.candidates
+        ]
+
+        def is_calm() -> bool:
+            saturation = saturation_of(candidates, self._parts.knowledge, clock.monotonic_ns())
+            return saturation <= settings.deferrable_saturation
+
+        until_ns = clock.monotonic_ns() + settings.deferrable_wait_ns
+        if question.deadline_ns is not None:
+            until_ns = min(until_ns, question.deadline_ns - settings.deadline_margin_ns)
+        return Deferred(
+            tenant=question.tenant,
+            place=(scope.pool.pool.key, scope.model),
+            is_calm=is_calm,
+            until_ns=until_ns,
+        )

@@ -23,6 +23,7 @@ from inferencecache.picker.choosing.suppression import Suppression, is_pickable
 from inferencecache.picker.choosing.survey import Barrier, Survey, SurveyQuestion, survey
 from inferencecache.picker.choosing.tiers import TierTurn, Views, in_order
 from inferencecache.picker.choosing.views import given_to_plugins, views_of
+from inferencecache.picker.choosing.waiting_room import NoWaitingRoom, WaitingRoom
 from inferencecache.picker.choosing.windows import context_need, counted_need, prompt_tokens_of
 from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import ModelRow, RankBy, Tier
@@ -44,6 +45,7 @@ class ChooserParts:
         gate: Asks the rules.
         prefix: Knows where prompts are warm.
         observer: Told what is learnt.
+        room: Where requests wait that can.
     """
 
     settings: PickerChoiceSettings
@@ -54,6 +56,7 @@ class ChooserParts:
     gate: PolicyGate
     prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
     observer: LearningObserver = field(default_factory=LearnsNothing)
+    room: WaitingRoom = field(default_factory=NoWaitingRoom)
 
     def placing(self) -> PlacingParts:
         """Return those that take note of choices."""
@@ -111,9 +114,9 @@ class FleetPick:
         Args:
             profile_names: The profiles by which a tier can be ranked.
         """
-        denial = self._ask_rules()
+        denial = self.denial()
         if denial:
-            return self._refused(Outcome.POLICY_REJECTED, denial)
+            return self.rejected(denial)
         found, views = await self._sensed(self._survey())
         if found.refusal:
             return self._refused(Outcome.NO_WORKERS, found.refusal, found)
@@ -130,8 +133,12 @@ class FleetPick:
             return self._refused(Outcome.NO_WORKERS, "candidates=suppressed", found, views)
         return self._ranked_and_placed(found, free, frozenset(profile_names))
 
-    def _ask_rules(self) -> str:
-        """Ask about every model that could serve; return why not, if it can be none of them."""
+    def rejected(self, why: str) -> Refusal:
+        """Return the answer to a request that is not let in, with the reason *why*."""
+        return self._refused(Outcome.POLICY_REJECTED, why)
+
+    def denial(self) -> str:
+        """Ask the rules about every model that could serve; return why not, if it can be none."""
         now_ns = self._parts.clock.monotonic_ns()
         for match in self._scope.matches:
             for row in match.rows:
