@@ -29,6 +29,15 @@ async def test_token_ids_are_blocks_without_any_tokenizer(prompt: list[object]) 
         assert rig.results() == {"token_ids": 1}
 
 
+async def test_the_example_of_the_page() -> None:
+    """The fingerprint's own, as docs/picker.md has it."""
+    async with prompt_rig() as rig:
+        found = await rig.exact({"model": "m", "prompt": [1, 2, 3, 4, 5]}, engines(block_tokens=2))
+
+        assert found.hashes.hex(" ", 8) == "9581a6bbf9cef45a 51bdd8da9da7a8e2"
+        assert found.prompt_tokens == 5
+
+
 async def test_many_token_ids_are_hashed_beside_the_loop() -> None:
     """They are the same blocks, from a thread."""
     token_ids = [(7 * number) % 50_000 for number in range(3_000)]
