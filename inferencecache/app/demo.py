@@ -1,21 +1,24 @@
-"""The whole of the cache plane on one machine, for a while: a fleet, a gateway, and their end."""
+"""The whole of the cache plane on one machine, for a while: a fleet, its traffic, and its end."""
 
 import asyncio
 import signal
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Final, Protocol
 
 import uvloop
 
 from inferencecache.app.demo_fleet import running_fleet
-from inferencecache.app.demo_gateway import Gateway
+from inferencecache.app.demo_news import DemoNews
 from inferencecache.app.demo_standing import DemoStanding, DemoWatcher
+from inferencecache.app.demo_traffic import DemoTraffic
 from inferencecache.settings.demo import DemoSettings
 from inferencecache.simulation import TrafficRules, traffic
 from inferencecache.transport.system_clock import SystemClock
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _STALL_S: Final = 10.0
+_SHOWN_EVERY_S: Final = 0.25
 
 
 class Settling(Protocol):
@@ -46,34 +49,58 @@ async def demo(settings: DemoSettings, watcher: DemoWatcher) -> DemoStanding:
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop.set)
     async with running_fleet(settings) as fleet:
         watcher.started(fleet)
-        gateway = Gateway(fleet, settings, SystemClock())
+        clock = SystemClock()
+        made_up = DemoTraffic(fleet, settings, clock)
+        showing = asyncio.create_task(_show(made_up, DemoNews(fleet, clock), watcher))
         try:
-            await _send_all(gateway, settings, watcher, asked_to_stop)
+            await _send_all(made_up, settings, asked_to_stop)
+            await fleet.engine_control.all_back()
             is_comparable = await has_settled(fleet)
-            return gateway.standing(fleet.differences() if is_comparable else None)
+            return made_up.standing(fleet.differences() if is_comparable else None)
         finally:
-            await gateway.close()
+            showing.cancel()
+            with suppress(asyncio.CancelledError):  # anything else that ended it comes out
+                await showing
+            await made_up.close()
+
+
+async def _show(made_up: DemoTraffic, news: DemoNews, watcher: DemoWatcher) -> None:
+    """Show for ever how it stands, and what has happened."""
+    while True:
+        for line in news.lines():
+            watcher.told(line)
+        watcher.played(made_up.standing())
+        await asyncio.sleep(_SHOWN_EVERY_S)
 
 
 async def _send_all(
-    gateway: Gateway, settings: DemoSettings, watcher: DemoWatcher, asked_to_stop: asyncio.Event
+    made_up: DemoTraffic, settings: DemoSettings, asked_to_stop: asyncio.Event
 ) -> None:
     """Send prompts at the wanted pace until the time is up."""
+    limit_s = settings.seconds or None
+    try:
+        async with asyncio.timeout(limit_s):
+            if settings.requests_per_s:
+                await _send_some(made_up, settings, asked_to_stop)
+            await asked_to_stop.wait()
+    except TimeoutError:
+        return
+
+
+async def _send_some(
+    made_up: DemoTraffic, settings: DemoSettings, asked_to_stop: asyncio.Event
+) -> None:
+    """Send prompts at the wanted pace until it is asked to stop."""
     rules = TrafficRules(
         seed=settings.seed, families=settings.families, shared_blocks=settings.shared_blocks
     )
-    shown_every = max(1, settings.requests_per_s // 4)
     is_restart_due = settings.restarts_engine and settings.seconds > 0
     for sent, step in enumerate(traffic(rules)):
-        await gateway.send(step)
-        if sent % shown_every == 0:
-            watcher.played(gateway.standing())
-        if settings.seconds and gateway.elapsed_s >= settings.seconds:
-            return
-        if is_restart_due and gateway.elapsed_s >= settings.seconds / 2:
+        await made_up.send(step)
+        if is_restart_due and made_up.elapsed_s >= settings.seconds / 2:
             is_restart_due = False
-            await gateway.restart_one()
-        due_s = (sent + 1) / settings.requests_per_s - gateway.elapsed_s
+            await made_up.restart_one()
+        due_s = (sent + 1) / settings.requests_per_s - made_up.elapsed_s
         try:
             async with asyncio.timeout(max(0.0, due_s)):
                 await asked_to_stop.wait()

@@ -8,7 +8,7 @@ from inferencecache.cli.options import settings_command
 from inferencecache.settings.demo import DemoCommandSettings
 
 AGREED = 0
-DISAGREED = 1
+FAILED = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -17,18 +17,24 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(settings: DemoCommandSettings) -> None:
-    """Run three fake engines, their subscribers, a server and a gateway, and watch them.
+    """Run three fake engines, their subscribers, a server, a gateway and a provider.
 
-    Ends after --seconds or with Ctrl-C. Everything is on loopback; authentication is off.
-    Exit code 1 if index and engines disagree in the end.
+    Prints what to send with curl, then where each request goes and why. Ends with Ctrl-C, or after
+    --seconds. Everything is on loopback; authentication is off.
+    Exit code 1 if index and engines disagree in the end, or an address is taken.
     """
     from rich.console import Console  # noqa: PLC0415 - keeps --help fast
 
     from inferencecache.app.demo import run_demo  # noqa: PLC0415 - the same
     from inferencecache.cli.demo_view import DemoView  # noqa: PLC0415 - the same
+    from inferencecache.transport.listen import ListenError  # noqa: PLC0415 - the same
 
     view = DemoView(Console(file=sys.stdout))
-    with view:
-        standing = run_demo(settings.demo, view)
+    try:
+        with view:
+            standing = run_demo(settings.demo, view)
+    except ListenError as error:
+        sys.stderr.write(f"inferencecache: error: {error}\n")
+        raise typer.Exit(FAILED) from error
     view.ended(standing)
-    raise typer.Exit(AGREED if standing.differences == 0 else DISAGREED)
+    raise typer.Exit(AGREED if standing.differences == 0 else FAILED)

@@ -1,5 +1,6 @@
 """A demo on the terminal: a table that moves, or plain lines where nothing can move."""
 
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
 
@@ -10,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from inferencecache.app.demo_fleet import DemoFleet
-from inferencecache.app.demo_standing import DemoStanding
+from inferencecache.app.demo_standing import DemoStanding, EngineStanding
 
 _PLAIN_EVERY_S: Final = 1.0
+_COUNTS: Final = ("in work", "made up", "cached", "full", "messages", "behind", "restarts")
 
 
 class DemoView:
@@ -42,16 +44,13 @@ class DemoView:
             self._live.stop()
 
     def started(self, fleet: DemoFleet) -> None:
-        """Say what runs where."""
-        self._say(
-            f"server: gRPC {fleet.server.grpc_target}, metrics {fleet.server.http_url}/metrics; "
-            "loopback only, authentication is off"
-        )
-        for name, engine in zip(fleet.replica_ids, fleet.engines, strict=True):
-            self._say(
-                f"{name}: {engine.layout.name}, events {engine.endpoints[0]}, "
-                f"replay {engine.replay_endpoints[0]}, metrics {engine.metrics_url}"
-            )
+        """Say what runs where, and what to do with it."""
+        for text in greeting(fleet):
+            self._say(text)
+
+    def told(self, news: str) -> None:
+        """Say what has happened."""
+        self._say(news)
 
     def played(self, standing: DemoStanding) -> None:
         """Show how it stands."""
@@ -68,6 +67,33 @@ class DemoView:
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def greeting(fleet: DemoFleet) -> Iterator[str]:
+    """Yield what runs where, and what to do with it."""
+    yield (
+        f"server: gRPC {fleet.server.grpc_target}, metrics {fleet.server.http_url}/metrics, "
+        f"decisions {fleet.server.control_url}/debug/decisions; "
+        "loopback only, authentication is off"
+    )
+    answers = {name: address for address, name in fleet.addresses.items()}
+    for name, engine in zip(fleet.replica_ids, fleet.engines, strict=True):
+        yield (
+            f"{name}: {engine.layout.name}, requests http://{answers[name]}/v1, "
+            f"events {engine.endpoints[0]}, replay {engine.replay_endpoints[0]}, "
+            f"metrics {engine.metrics_url}"
+        )
+    yield f"provider: http://{fleet.provider.address}/v1"
+    yield f"gateway: {fleet.gateway.url}/v1"
+    files, kill = fleet.files.directory, f"{fleet.engine_control.url}/engines"
+    yield f"files: {files}"
+    yield "send two prompts that begin alike, in another terminal:"
+    for name in ("first.json", "second.json"):
+        yield f"  curl {fleet.gateway.url}/v1/chat/completions -d @{files}/{name}"
+    yield f"send one that only the provider serves; its key is in {files}/secrets:"
+    yield f"  curl {fleet.gateway.url}/v1/chat/completions -d @{files}/hosted.json"
+    yield "kill an engine; it comes back by itself:"
+    yield f"  curl -X POST {kill}/{fleet.replica_ids[0]}/kill"
 
 
 def line(standing: DemoStanding) -> str:
@@ -98,15 +124,16 @@ def verdict(standing: DemoStanding) -> str:
 
 
 def _engines(standing: DemoStanding) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("engine", "layout"):
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+    for heading in ("engine", "state"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("requests", "cached", "full", "messages", "behind", "restarts"):
+    for heading in _COUNTS:
         table.add_column(heading, justify="right", no_wrap=True)
     for one in standing.engines:
         table.add_row(
             one.name,
-            one.layout,
+            _state(standing, one),
+            f"{one.running:,}+{one.waiting:,}",
             f"{one.requests:,}",
             f"{one.hit_ratio:.1%}",
             f"{one.usage_ratio:.0%}",
@@ -117,12 +144,24 @@ def _engines(standing: DemoStanding) -> Table:
     return table
 
 
+def _state(standing: DemoStanding, one: EngineStanding) -> str:
+    if one.is_down:
+        return "down"
+    is_left_alone = any(name.split("/")[-1] == one.name for name in standing.suppressed_s)
+    return "left alone" if is_left_alone else "up"
+
+
 def _totals(standing: DemoStanding) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     codes = ", ".join(f"{name} {count:,}" for name, count in standing.reason_codes.items())
-    table.add_row("requests", f"{standing.requests:,} in {standing.elapsed_s:.1f} s")
+    provider = standing.provider
+    table.add_row("provider", f"{provider.answered:,} answered, {provider.refused:,} refused")
+    if standing.suppressed_s:
+        left = (f"{name} for {left_s:.1f} s" for name, left_s in standing.suppressed_s.items())
+        table.add_row("left alone", ", ".join(left))
+    table.add_row("made up", f"{standing.requests:,} prompts in {standing.elapsed_s:.1f} s")
     table.add_row("tokens cached", _ratios(standing))
     table.add_row("lookups", codes or "none")
     table.add_row(

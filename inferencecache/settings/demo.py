@@ -1,31 +1,51 @@
-"""Settings of ``inferencecache demo``: how long, how fast, how large."""
+"""Settings of ``inferencecache demo``: where, how long, how fast, how large."""
 
 from dataclasses import dataclass, field
 
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.knob import KnobKind, knob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSettings:
-    """Three fake engines, their subscribers, a server and a gateway, all on loopback."""
+    """Three fake engines, their subscribers, a server, a gateway and a provider, on loopback."""
 
+    listen_address: str = knob(
+        "127.0.0.1:8000",
+        flag="listen",
+        kind=KnobKind.ADDRESS,
+        help="Where the gateway takes requests.",
+    )
+    engine_control_address: str = knob(
+        "127.0.0.1:8001",
+        flag="engine-control-listen",
+        kind=KnobKind.ADDRESS,
+        help="Where engines can be killed.",
+    )
+    control_address: str = knob(
+        "127.0.0.1:8081",
+        flag="control-listen",
+        kind=KnobKind.ADDRESS,
+        help="Where the server shows its decisions and objects.",
+    )
     seconds: int = knob(
-        30,
+        0,
         flag="seconds",
         kind=KnobKind.INTEGER,
         unit="seconds",
         minimum=0,
         maximum=86_400,
-        help="How long the gateway sends requests; 0 goes on until Ctrl-C.",
+        help="How long the demo runs; 0 goes on until Ctrl-C.",
     )
     requests_per_s: int = knob(
-        40,
+        4,
         flag="rate",
         kind=KnobKind.INTEGER,
         unit="requests per second",
-        minimum=1,
+        minimum=0,
         maximum=1_000,
-        help="Requests that the gateway sends.",
+        help="Prompts that are made up and routed by lookups, beside the requests that come "
+        "through the gateway.",
     )
     cache_blocks: int = knob(
         1_500,
@@ -35,6 +55,39 @@ class DemoSettings:
         minimum=16,
         maximum=1_000_000,
         help="Room in the cache of each engine.",
+    )
+    prefill_tokens_per_s: int = knob(
+        2_000,
+        flag="prefill-rate",
+        kind=KnobKind.INTEGER,
+        unit="tokens per second",
+        minimum=1,
+        maximum=1_000_000_000,
+        help="How fast an engine computes the prompts of requests.",
+    )
+    base_ns: int = knob(
+        50 * NS_PER_MS,
+        flag="base-latency",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="What every request takes besides until its first token.",
+    )
+    down_ns: int = knob(
+        10 * NS_PER_S,
+        flag="down-for",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="How long an engine that is killed is away.",
+    )
+    suppress_ns: int = knob(
+        5 * NS_PER_S,
+        flag="suppress-for",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="How long what fails is left alone at first.",
     )
     families: int = knob(
         48,
@@ -66,7 +119,8 @@ class DemoSettings:
         True,  # noqa: FBT003 - a default, not a call by position
         flag="restart",
         kind=KnobKind.BOOLEAN,
-        help="Restart one engine half-way, to show how its blocks leave the index.",
+        help="Restart one engine half-way through --seconds, to show how its blocks leave the "
+        "index.",
     )
 
 

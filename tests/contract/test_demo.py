@@ -1,18 +1,8 @@
 """The demo as a process: it runs by itself, says what it is, and ends in agreement."""
 
-import asyncio
 import signal
-import sys
 
-
-async def start_demo(*arguments: str) -> asyncio.subprocess.Process:
-    """Start the command, its output not on a terminal."""
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "inferencecache", "demo", *arguments),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+from demo_process import start_demo
 
 
 async def test_demo_ends_by_itself_in_agreement() -> None:
@@ -24,7 +14,8 @@ async def test_demo_ends_by_itself_in_agreement() -> None:
     assert process.returncode == 0, (stdout.decode()[-200:], stderr.decode())
     assert "authentication is off" in lines[0]
     assert [line.split(":")[0] for line in lines[1:4]] == ["engine-0", "engine-1", "engine-2"]
-    assert any("round robin" in line for line in lines[4:])
+    assert [line.split(":")[0] for line in lines[4:7]] == ["provider", "gateway", "files"]
+    assert any("round robin" in line for line in lines[7:])
     assert lines[-1].startswith("index and engines agree about all ")
     assert "\x1b" not in stdout.decode()
     assert stderr == b""
@@ -34,8 +25,8 @@ async def test_interrupt_ends_with_a_summary() -> None:
     """Ctrl-C is a way to end, not an error."""
     process = await start_demo("--seconds", "0", "--rate", "50")
     assert process.stdout is not None
-    for _ in range(5):
-        await process.stdout.readline()
+    while b"/kill" not in await process.stdout.readline():
+        pass
     process.send_signal(signal.SIGINT)
     stdout, stderr = await process.communicate()
 

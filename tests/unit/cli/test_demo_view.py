@@ -5,16 +5,25 @@ import io
 import pytest
 from rich.console import Console
 
-from inferencecache.app.demo_standing import DemoStanding, EngineStanding
+from inferencecache.app.demo_standing import DemoStanding, EngineStanding, ProviderStanding
 from inferencecache.cli.demo_view import DemoView, verdict
 
 
-def standing(elapsed_s: float = 1.0, differences: int | None = None) -> DemoStanding:
+def standing(
+    elapsed_s: float = 1.0,
+    differences: int | None = None,
+    suppressed_s: dict[str, float] | None = None,
+    *,
+    is_down: bool = False,
+) -> DemoStanding:
     """Return a demo of one engine."""
     engine = EngineStanding(
         name="engine-0",
         layout="vllm-0.10.2",
+        is_down=is_down,
         requests=1_234,
+        running=256,
+        waiting=1_000,
         hit_ratio=0.5,
         usage_ratio=1.0,
         messages=99_999,
@@ -31,6 +40,8 @@ def standing(elapsed_s: float = 1.0, differences: int | None = None) -> DemoStan
         lookup_p50_ms=1.0,
         lookup_p99_ms=2.0,
         engines=[engine],
+        provider=ProviderStanding(answered=12, refused=3),
+        suppressed_s=suppressed_s or {},
         differences=differences,
     )
 
@@ -69,8 +80,53 @@ def test_nothing_is_cut_at_eighty_columns() -> None:
     text = shown(standing(), is_terminal=False)
 
     assert "…" not in text
-    for word in ("requests", "cached", "messages", "behind", "restarts", "vllm-0.10.2"):
+    for word in (
+        "engine-0",
+        "256+1,000",
+        "in work",
+        "made up",
+        "cached",
+        "messages",
+        "behind",
+        "restarts",
+    ):
         assert word in text
+
+
+@pytest.mark.parametrize(
+    ("now", "state"),
+    [
+        (standing(), "up"),
+        (standing(is_down=True, suppressed_s={"default/engines/engine-0": 4.2}), "down"),
+        (standing(suppressed_s={"default/engines/engine-0": 4.2}), "left alone"),
+        (standing(suppressed_s={"default/engines/engine-10": 4.2}), "up"),
+        (standing(suppressed_s={"provider:default/hosted": 4.2}), "up"),
+    ],
+)
+def test_state_of_an_engine(now: DemoStanding, state: str) -> None:
+    """What is down is not only left alone; names are told apart."""
+    row = next(line for line in shown(now, is_terminal=False).splitlines() if "256+1,000" in line)
+
+    assert row.startswith("engine-0 ")
+    assert f" {state} " in row
+
+
+def test_who_is_left_alone_is_told() -> None:
+    """By name, and for how long; nobody is no line."""
+    lonely = shown(standing(suppressed_s={"provider:default/hosted": 4.25}), is_terminal=False)
+
+    assert "provider:default/hosted for 4.2 s" in lonely
+    assert "left alone" not in shown(standing(), is_terminal=False)
+    assert "12 answered, 3 refused" in lonely
+
+
+def test_news_are_lines_of_their_own() -> None:
+    """Brackets in them are no markup."""
+    stream = io.StringIO()
+    view = DemoView(Console(file=stream, width=80, _environ={}))
+    view.told("request for [bold]demo -> engine-0 " + "x" * 100)
+
+    assert stream.getvalue() == "request for [bold]demo -> engine-0 " + "x" * 100 + "\n"
 
 
 @pytest.mark.parametrize(

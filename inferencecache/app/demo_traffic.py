@@ -1,4 +1,4 @@
-"""A gateway that routes generated prompts over a demo's fleet, and counts what came of it.
+"""Prompts that are made up, routed by lookups over a demo's fleet, and what came of them.
 
 Rules of this file
     1. Hits are counted by the engine that served, never by what a hint promised.
@@ -10,8 +10,9 @@ from typing import Final
 
 import msgspec
 
-from inferencecache.app.demo_fleet import LAYOUTS, MODEL, SCHEME, TENANT, DemoFleet
-from inferencecache.app.demo_standing import DemoStanding, EngineStanding
+from inferencecache.app.demo_files import BLOCK_TOKENS, MODEL, SCHEME, TENANT
+from inferencecache.app.demo_fleet import LAYOUTS, DemoFleet
+from inferencecache.app.demo_standing import DemoStanding, EngineStanding, ProviderStanding
 from inferencecache.client import AsyncCacheClient, LookupQuery
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.fingerprint import chain
@@ -27,14 +28,13 @@ from inferencecache.simulation import (
     seeded_order,
 )
 
-BLOCK_TOKENS: Final = 16
 _SHARE_MIN: Final = 0.1
 _OVERLOAD: Final = 1.5
 _WINDOW_REQUESTS: Final = 64
 _RESTARTED: Final = 1
 
 
-class Gateway:
+class DemoTraffic:
     """Looks prompts up, picks an engine, and lets it serve.
 
     Args:
@@ -65,9 +65,11 @@ class Gateway:
         return (self._clock.monotonic_ns() - self._started_ns) / NS_PER_S
 
     async def send(self, step: Serve) -> None:
-        """Route one prompt and have it served."""
+        """Route one prompt and have it served; nothing if every engine is down."""
         tokens = list(step.prompt.tokens)
         number = await self._route(tokens)
+        if self._fleet.engines[number].is_down:
+            return
         engine = self._fleet.engines[number]
         before = engine.player.gauges().hit_tokens
         await engine.play(msgspec.structs.replace(step, rank=0))
@@ -81,6 +83,8 @@ class Gateway:
 
     async def restart_one(self) -> None:
         """Restart an engine; its next message tells its subscriber."""
+        if self._fleet.engines[_RESTARTED].is_down:
+            return
         await self._fleet.engines[_RESTARTED].play(Restart())
         self._others[_RESTARTED].restart()
 
@@ -97,6 +101,10 @@ class Gateway:
             lookup_p50_ms=percentile_ns(latencies, 50) / 1e6,
             lookup_p99_ms=percentile_ns(latencies, 99) / 1e6,
             engines=[self._engine_standing(number) for number in range(len(self._requests))],
+            provider=ProviderStanding(
+                answered=self._fleet.provider.answered, refused=self._fleet.provider.refused
+            ),
+            suppressed_s=self._fleet.suppressed_s(self._clock.monotonic_ns()),
             differences=differences,
         )
 
@@ -115,21 +123,27 @@ class Gateway:
             block_token_counts=[BLOCK_TOKENS] * len(keys),
         )
         started_ns = self._clock.monotonic_ns()
-        result = await self._client.lookup(query, eligible=self._number_of)
+        up = [number for number, one in enumerate(self._fleet.engines) if not one.is_down]
+        names = [self._fleet.replica_ids[number] for number in up]
+        result = await self._client.lookup(query, eligible=names)
         self._latencies_ns.append(self._clock.monotonic_ns() - started_ns)
         self._reason_codes[result.reason_code.value] += 1
         hinted = {self._number_of[hint.replica_id]: hint.matched_tokens for hint in result.hints}
-        return self._router.route(hinted, len(tokens)).replica
+        number = self._router.route(hinted, len(tokens)).replica
+        return number if number in up or not up else up[sum(self._requests) % len(up)]
 
     def _engine_standing(self, number: int) -> EngineStanding:
         engine, producer = self._fleet.engines[number], self._fleet.producers[number]
-        gauges = engine.player.gauges()
+        gauges = engine.gauges()
         source = producer.stats.sources[0]
         messages = engine.player.streams[0].next_number
         return EngineStanding(
             name=self._fleet.replica_ids[number],
             layout=LAYOUTS[number],
+            is_down=engine.is_down,
             requests=self._requests[number],
+            running=gauges.running,
+            waiting=gauges.waiting,
             hit_ratio=gauges.hit_tokens / max(1, gauges.query_tokens),
             usage_ratio=gauges.usage_ratio,
             messages=messages,
