@@ -67,6 +67,7 @@ class Server:
         resources: The objects from files.
         picker_objects: Those of them that the picker picks from.
         picker: What gateways hand their requests to.
+        prefix: What the picker knows of caches.
         rotation: Follows the certificate files.
     """
 
@@ -104,7 +105,7 @@ class Server:
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
         )
         guard = self._security.guard(self._control.metrics.access_denied)
-        plugins = PickerPlugins(
+        self._plugins = PickerPlugins(
             PickerPluginParts(
                 settings=settings.picker_plugins,
                 resources=settings.resources,
@@ -113,7 +114,7 @@ class Server:
                 log_interval_ns=settings.grpc.failure_log_interval_ns,
             )
         )
-        self._prefix = PickerPrefix(
+        self.prefix = PickerPrefix(
             PickerPrefixParts(
                 settings=settings.picker_prefix,
                 prompt=settings.picker_prompt,
@@ -136,20 +137,18 @@ class Server:
                 log=self._log,
                 credentials=self._security.credentials(),
                 guard=guard,
-                director=plugins.director,
+                director=self._plugins.director,
                 choice=settings.picker_choice,
                 suppression=settings.picker_suppression,
                 fleet=settings.fleet,
                 load=settings.picker_load,
                 ttft=settings.picker_ttft,
-                prefix=self._prefix,
-                on_members=self._prefix.adopt,
+                prefix=self.prefix,
+                on_members=self.prefix.adopt,
                 loaded=self._loaded_fleet if settings.resources.directory else None,
             )
         )
-        self.picker_objects.qualifiers = JointQualifiers(
-            (self.picker.fleet.suppression, self._prefix)
-        )
+        self._connect_picker()
         self.resources = Resources(
             ResourceParts(
                 settings=settings.resources,
@@ -167,8 +166,8 @@ class Server:
             self.resources.families,
             self._control.metrics.families,
             self.picker.metrics.families,
-            plugins.watch.families,
-            self._prefix.families,
+            self._plugins.watch.families,
+            self.prefix.families,
         ):
             self.metrics.add_source(source)
         self._grpc = GrpcListener(
@@ -197,6 +196,13 @@ class Server:
         self._tasks: list[asyncio.Task[None]] = []
         self._addresses: Addresses | None = None
         self._is_ready = False
+
+    def _connect_picker(self) -> None:
+        """Let objects show how the picker is doing, and plugins take effect when they change."""
+        fleet = self.picker.fleet
+        self.picker_objects.qualifiers = JointQualifiers((fleet.suppression, self.prefix))
+        self.picker_objects.profiles = fleet.profile_names
+        self._plugins.on_change = fleet.use
 
     @property
     def addresses(self) -> Addresses:
@@ -235,7 +241,7 @@ class Server:
         await self.resources.start()
         self.metrics.set_up(is_up=True)
         try:
-            await self._prefix.start()
+            await self.prefix.start()
             await self.picker.show_health()
             grpc_address = await self._grpc.start()
             picker_address = await self.picker.start()
@@ -252,7 +258,8 @@ class Server:
         ]
         self._tasks.append(asyncio.create_task(self.rotation.run(), name="rotation"))
         self._tasks.append(asyncio.create_task(self.picker.run(), name="picker"))
-        self._tasks.append(asyncio.create_task(self._prefix.run(), name="picker-prefix"))
+        self._tasks.append(asyncio.create_task(self._plugins.run(), name="picker-plugins"))
+        self._tasks.append(asyncio.create_task(self.prefix.run(), name="picker-prefix"))
         if self.resources.is_enabled:
             self._tasks.append(asyncio.create_task(self.resources.run(), name="resources"))
         self._is_ready = True
@@ -293,7 +300,7 @@ class Server:
         await self.picker.drain(grace_ns / NS_PER_S)
         left_s = max(end_s - asyncio.get_running_loop().time(), 0)
         await asyncio.gather(self._grpc.stop(left_s), self.picker.stop(left_s))
-        await self._prefix.stop()
+        await self.prefix.stop()
         await self._http.stop()
         await self._control_http.stop()
         self._control.changes.close()
