@@ -52,6 +52,8 @@ _DESTINED: Final = frozenset({pb.PickResponse.OK, pb.PickResponse.DEGRADED})
 _KEY_REFUSED: Final = frozenset(
     {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN}
 )
+_ANSWERS: Final = frozenset({2, 4, 5})
+"""Hundreds of the statuses that a client is shown."""
 _UNRESOLVED: Final = refusal_of_provider(
     "backend_unresolved", "The provider's backend cannot be used."
 )
@@ -367,7 +369,6 @@ def _failure_of(status: int, *, is_provider: bool) -> AttemptFailedError | None:
     """Return why an answer with *status* is none for the client; None if it is one."""
     if is_provider and status in _KEY_REFUSED:
         return AttemptFailedError(Failure.UNAUTHORIZED, _REFUSES_KEY, f"status {status}")
-    is_none = status < HTTPStatus.OK or HTTPStatus.MULTIPLE_CHOICES <= status < 400  # noqa: PLR2004
-    if is_none:
+    if status // 100 not in _ANSWERS:
         return AttemptFailedError(Failure.ODD_ANSWER, _ODD_ANSWER, f"status {status}")
     return None

@@ -172,6 +172,7 @@ class ServedGateway:
                 self.gateway.metrics.in_flight
                 or self.gateway.metrics.pending_reports()
                 or plane.decisions.in_flight.total
+                or plane.bodies.buffered_bytes
             ):
                 await asyncio.sleep(0)
 
