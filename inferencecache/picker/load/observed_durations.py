@@ -1,5 +1,6 @@
 """How long requests take, from those whose end was reported."""
 
+from bisect import bisect_left, insort
 from collections import deque
 from math import ceil
 from typing import Final
@@ -8,32 +9,37 @@ _SHARE: Final = 0.99
 
 
 class ObservedDurations:
-    """Remembers the last durations.
+    """Remembers the last durations, by their age and by their length.
 
     Args:
         samples_max: How many.
     """
 
-    __slots__ = ("_durations_ns", "_high_ns")
+    __slots__ = ("_by_age_ns", "_by_length_ns", "_samples_max")
 
     def __init__(self, samples_max: int) -> None:
-        self._durations_ns: deque[int] = deque(maxlen=samples_max)
-        self._high_ns: int | None = None
+        self._samples_max = samples_max
+        self._by_age_ns: deque[int] = deque()
+        self._by_length_ns: list[int] = []
 
     def __len__(self) -> int:
-        return len(self._durations_ns)
+        return len(self._by_age_ns)
 
     def add(self, duration_ns: int) -> None:
-        """Remember one."""
-        self._durations_ns.append(duration_ns)
-        self._high_ns = None
+        """Remember one.
+
+        Complexity: O(n) in the durations kept, of which only moving them in memory counts.
+        """
+        ordered = self._by_length_ns
+        if len(ordered) >= self._samples_max:
+            del ordered[bisect_left(ordered, self._by_age_ns.popleft())]
+        self._by_age_ns.append(duration_ns)
+        insort(ordered, duration_ns)
 
     def high_ns(self) -> int:
         """Return the 99th percentile; 0 before the first.
 
-        Complexity: O(n log n) in the durations kept after each new one, else O(1).
+        Complexity: O(1).
         """
-        if self._high_ns is None:
-            ordered = sorted(self._durations_ns)
-            self._high_ns = ordered[ceil(_SHARE * len(ordered)) - 1] if ordered else 0
-        return self._high_ns
+        ordered = self._by_length_ns
+        return ordered[ceil(_SHARE * len(ordered)) - 1] if ordered else 0
