@@ -1,11 +1,21 @@
 """What can be picked, as a running server or a directory has it."""
 
 import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from inferencecache.errors import ConfigError
-from inferencecache.resources import LoadState, ResourceError, ResourceLoader, product_kinds
+from inferencecache.picker.pipeline.build import DEFAULT_PROFILE
+from inferencecache.resources import (
+    LoadState,
+    ResourceError,
+    ResourceLoader,
+    SourceFile,
+    product_kinds,
+)
+from inferencecache.resources.endpoint_picker_config import find_endpoint_picker_config
 from inferencecache.service.picker_objects import PickerObjects
 from inferencecache.settings.fleet import FleetSettings
 from inferencecache.settings.get import ControlClientSettings
@@ -60,6 +70,8 @@ def read_directory(directory: str) -> Found:
         ) from error
     load = ResourceLoader(product_kinds(), settings).load(files, LoadState())
     objects = PickerObjects(FleetSettings(), clock, ages=False)
+    profiles = _profiles(files, settings)
+    objects.profiles = lambda: profiles
     return asyncio.run(_items(objects, load))
 
 
@@ -67,3 +79,15 @@ async def _items(objects: PickerObjects, load: LoadState) -> Found:
     await drive(objects.apply_slices(load))
     manifest = await drive(objects.manifests_slices())
     return Found(items=manifest["items"], errors=load.errors)
+
+
+def _profiles(files: Iterable[SourceFile], settings: ResourceSettings) -> tuple[str, ...] | None:
+    """Return the profiles that a configuration among *files* has.
+
+    None without one, for a server may have it from elsewhere, and if it cannot be read.
+    """
+    with suppress(ConfigError):
+        config = find_endpoint_picker_config(files, settings)
+        if config is not None:
+            return tuple(found.name for found in config.scheduling_profiles) or (DEFAULT_PROFILE,)
+    return None

@@ -1,14 +1,15 @@
 """The picker's plugins: the file that names them, the packages that bring them, the director."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from inferencecache.clock import Clock
+from inferencecache.app.picker_config_source import PickerConfigSource
+from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.picker.pipeline import (
     EMPTY_PIPELINE,
@@ -17,26 +18,29 @@ from inferencecache.picker.pipeline import (
     IgnorePlugins,
     Pipeline,
 )
-from inferencecache.picker.pipeline.build import PipelineSources, build_pipeline
+from inferencecache.picker.pipeline.build import (
+    DEFAULT_HANDLER,
+    PipelineSources,
+    build_pipeline,
+)
+from inferencecache.picker.pipeline.build_profile import DEFAULT_PICKER
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
 from inferencecache.picker.pipeline.registry import PluginRegistry, PluginServices, PluginType
 from inferencecache.picker.plugins import BUILTIN_TYPES
-from inferencecache.resources.endpoint_picker_config import (
-    EndpointPickerConfig,
-    find_endpoint_picker_config,
-    read_endpoint_picker_config,
-)
+from inferencecache.resources.endpoint_picker_config import EndpointPickerConfig
 from inferencecache.service.picker_plugins import pipeline_config
 from inferencecache.settings.picker_plugins import PickerPluginSettings
 from inferencecache.settings.resources import ResourceSettings
 from inferencecache.transport.picker_plugin_watch import PluginWatch
 from inferencecache.transport.picker_producers import ProducerTasks
-from inferencecache.transport.resource_files import DirectoryError, ResourceFiles
 from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.system_clock import SystemClock
 
 ENTRY_POINT_GROUP: Final = "inferencecache.picker_plugins"
 """Packages name their plugin types in this group."""
+
+_Seen = EndpointPickerConfig | str | None
+"""What one look has found: a configuration, what is wrong with it, or none."""
 
 
 def no_plugins() -> Director:
@@ -73,6 +77,10 @@ class PickerPluginParts:
 class PickerPlugins:
     """The plugins of one server.
 
+    A changed configuration comes into force as a whole, for Picks that begin after that; one with a
+    mistake leaves the last good one in force. A change counts when two looks in a row have found
+    the same, since half of a file may be a configuration, too.
+
     Args:
         parts: Its collaborators.
 
@@ -82,16 +90,71 @@ class PickerPlugins:
     Attributes:
         director: Takes Picks through them.
         watch: Counts what they do.
+        on_change: Told of each director after the first.
     """
 
     def __init__(self, parts: PickerPluginParts) -> None:
+        self._parts = parts
         self.watch = PluginWatch(parts.log, parts.clock, parts.log_interval_ns)
-        self.director = Director(
+        self.on_change: Callable[[Director], None] = _ignore
+        self._runner = ProducerTasks(parts.clock, parts.settings.producers_max)
+        self._source = PickerConfigSource(parts.settings.config_file, parts.resources, parts.clock)
+        self._config = self._source.read()
+        self._seen: _Seen = self._config
+        self._settled: _Seen = self._config
+        self.director = self._director(self._config)
+
+    async def run(self) -> None:
+        """Follow the configuration for ever, or not at all."""
+        interval_ns = self._parts.settings.check_interval_ns
+        while interval_ns:
+            await asyncio.sleep(interval_ns / NS_PER_S)
+            await self.look()
+
+    async def look(self) -> None:
+        """Look at the configuration once, and put it into force if it has changed and settled."""
+        try:
+            seen: _Seen = await asyncio.to_thread(self._source.read)
+        except ConfigError as error:
+            seen = str(error)
+        is_settled, self._seen = seen == self._seen, seen
+        if is_settled and seen != self._settled:
+            self._settled = seen
+            self._take(seen)
+
+    def _take(self, seen: _Seen) -> None:
+        try:
+            if isinstance(seen, str):
+                self._refuse(seen)
+            elif seen == self._config:
+                self.watch.config_loaded()  # a mistake was undone; the plugins need not begin anew
+            else:
+                self._install(seen, self._director(seen))
+        except ConfigError as error:
+            self._refuse(str(error))
+
+    def _install(self, config: EndpointPickerConfig | None, director: Director) -> None:
+        self._config, self.director = config, director
+        self.watch.config_loaded()
+        self.watch.retain(_names_of(config))
+        self._parts.log.info("picker_config_loaded", profiles=",".join(director.profile_names))
+        self.on_change(director)
+
+    def _refuse(self, reason: str) -> None:
+        self.watch.config_refused()
+        self._parts.log.error(
+            "picker_config_refused",
+            reason=reason,
+            profiles_kept=",".join(self.director.profile_names),
+        )
+
+    def _director(self, config: EndpointPickerConfig | None) -> Director:
+        return Director(
             DirectorParts(
-                pipeline=_pipeline(parts),
-                runner=ProducerTasks(parts.clock, parts.settings.producers_max),
+                pipeline=_pipeline(config, self._parts),
+                runner=self._runner,
                 observer=self.watch,
-                attributes_max=parts.settings.attributes_max,
+                attributes_max=self._parts.settings.attributes_max,
             )
         )
 
@@ -105,8 +168,7 @@ def installed_registry() -> PluginRegistry:
     return PluginRegistry(BUILTIN_TYPES, _loaders())
 
 
-def _pipeline(parts: PickerPluginParts) -> Pipeline:
-    config = _config(parts)
+def _pipeline(config: EndpointPickerConfig | None, parts: PickerPluginParts) -> Pipeline:
     if config is None:
         return EMPTY_PIPELINE
     for section in config.unsupported:
@@ -119,27 +181,10 @@ def _pipeline(parts: PickerPluginParts) -> Pipeline:
     return build_pipeline(pipeline_config(config), sources)
 
 
-def _config(parts: PickerPluginParts) -> EndpointPickerConfig | None:
-    """Return the configuration of the file of its own or, without one, of the resource files."""
-    file = parts.settings.config_file
-    if file:
-        return read_endpoint_picker_config(_content(file), file, parts.resources)
-    if not parts.resources.directory:
-        return None
-    try:
-        files = ResourceFiles(parts.resources, parts.clock).read()
-    except DirectoryError:  # whoever loads the objects in it says so
-        return None
-    return find_endpoint_picker_config(files, parts.resources)
-
-
-def _content(file: str) -> bytes:
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise ConfigError(
-            field="picker-config", value=file, allowed=f"a file that can be read: {error.strerror}"
-        ) from error
+def _names_of(config: EndpointPickerConfig | None) -> set[str]:
+    """Return what the plugins of *config* are called, and those that it need not name."""
+    plugins = () if config is None else config.plugins
+    return {DEFAULT_PICKER, DEFAULT_HANDLER, *(plugin.name or plugin.type for plugin in plugins)}
 
 
 def _loaders() -> Mapping[str, Callable[[], PluginType[Any]]]:
@@ -169,3 +214,7 @@ def _load(entry: EntryPoint) -> PluginType[Any]:
             allowed=f"a PluginType with the name {entry.name}",
         )
     return loaded
+
+
+def _ignore(_director: Director) -> None:
+    """Stand in until somebody wants to know."""

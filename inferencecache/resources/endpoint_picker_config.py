@@ -1,8 +1,7 @@
 """EndpointPickerConfig: the plugins and profiles of the picker, as llm-d writes them.
 
-It is no object like others: it has no metadata and no spec, there is one per server, and it counts
-from the start of the server on. It stands in a file of its own, or among the resource files, whose
-loader passes it over.
+It is no object like others: it has no metadata and no spec, and there is one per server. It stands
+in a file of its own, or among the resource files, whose loader passes it over.
 """
 
 from collections.abc import Iterable, Iterator

@@ -36,6 +36,9 @@ class PoolState(StrEnum):
     """It names no member."""
     MEMBERS_MISSING = "MembersMissing"
     """It names members that are not there or not accepted; the others are picked."""
+    PROFILE_MISSING = "ProfileMissing"
+    """A tier is ranked by a profile that the plugins do not have; times rank it. The objects alone
+    do not tell."""
 
 
 def accepted_members(load: LoadState) -> Iterator[ObjectKey | None]:

@@ -5,20 +5,26 @@ Rules of this file
        which its traffic decides, in the order of their list.
     2. ``Accepted`` and ``ResolvedRefs`` say what is wrong with the object or with what it refers
        to. ``Ready`` says whether a request could go there at all.
-    3. Suppression changes no condition: it is over in a while without anybody's doing.
+    3. A pool whose objects are all right may still be ranked by a profile that no plugins have;
+       that is a state of its own, which their configuration decides.
+    4. Suppression changes no condition: it is over in a while without anybody's doing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+import msgspec
 
 from inferencecache.picker.fleet import Qualifier
 from inferencecache.resources import ObjectKey, ObjectState
 from inferencecache.resources.inference_pool import PoolState
 from inferencecache.resources.member_states import POOL, PROVIDER, MemberState
+from inferencecache.resources.pool_spec import InferencePoolSpec
 
 _OWN_REFERENCE: Final = frozenset({MemberState.INCOMPLETE, MemberState.UNSUPPORTED_API_FORMAT})
 _BROKEN: Final = (Qualifier.BACKEND_UNRESOLVED, Qualifier.BACKEND_UNAUTHORIZED)
+_REFERENCES_MISSING: Final = frozenset({PoolState.MEMBERS_MISSING, PoolState.PROFILE_MISSING})
 _BACKEND_MESSAGE: Final = {
     Qualifier.BACKEND_UNRESOLVED: "callers report that they cannot find the backend",
     Qualifier.BACKEND_UNAUTHORIZED: "callers report that the provider refuses their key",
@@ -61,6 +67,32 @@ def state_text(state: ObjectState, qualifiers: Iterable[Qualifier]) -> str:
     """
     said = set(qualifiers)
     return ",".join([state.name, *(each for each in Qualifier if each in said)])
+
+
+def state_by_profiles(
+    state: ObjectState, spec: msgspec.Struct, profiles: Collection[str] | None
+) -> ObjectState:
+    """Return *state*, or what it becomes by the profiles that the tiers of a pool name.
+
+    Args:
+        state: What became of an object by the objects alone.
+        spec: What it says.
+        profiles: The profiles that there are; None if that is unknown.
+    """
+    if profiles is None or state.name != PoolState.ACCEPTED:
+        return state
+    if not isinstance(spec, InferencePoolSpec):
+        return state
+    for tier in spec.tiers or ():
+        if tier.profile and tier.profile not in profiles:
+            return ObjectState(
+                PoolState.PROFILE_MISSING,
+                PoolState.PROFILE_MISSING,
+                f"tier {tier.name} is ranked by the profile {tier.profile}, which the "
+                f"configuration of plugins does not have ({', '.join(profiles) or 'it has none'}); "
+                "estimated times rank it instead",
+            )
+    return state
 
 
 def aspects_of(
@@ -109,7 +141,7 @@ def _of_pool(state: ObjectState, accepted_members: int) -> Iterator[Aspect]:
         PoolState.ACCEPTED if is_complete else state.name,
         "" if is_complete else state.message,
     )
-    is_missing = state.name == PoolState.MEMBERS_MISSING
+    is_missing = state.name in _REFERENCES_MISSING
     yield Aspect(
         ConditionType.RESOLVED_REFS,
         str(not is_missing),

@@ -1,6 +1,6 @@
 """The objects of a picker in force: a fleet for those who pick, and states for people."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from inferencecache.clock import Clock
@@ -9,6 +9,7 @@ from inferencecache.resources import LoadState, ObjectKey, ResourceKind
 from inferencecache.resources.inference_pool import INFERENCE_POOL
 from inferencecache.resources.inference_provider import INFERENCE_PROVIDER
 from inferencecache.resources.inference_worker_set import INFERENCE_WORKER_SET
+from inferencecache.service.picker_conditions import state_by_profiles
 from inferencecache.service.picker_manifest import Manifest, Seen, Shown, counts_of
 from inferencecache.service.picker_resources import QualifierSource, fleet_of_slices, members_slices
 from inferencecache.settings.fleet import FleetSettings
@@ -58,6 +59,7 @@ class PickerObjects:
     Attributes:
         fleet: Everything that can be picked. Another one takes its place at each load.
         qualifiers: Knows how members do; whoever picks puts itself here.
+        profiles: Returns the names of the plugins' scheduling profiles, None where nobody knows.
     """
 
     def __init__(self, settings: FleetSettings, clock: Clock, *, ages: bool = True) -> None:
@@ -65,6 +67,7 @@ class PickerObjects:
         self._ages = ages
         self._clock = clock
         self.qualifiers: QualifierSource = Unqualified()
+        self.profiles: Callable[[], Collection[str] | None] = _nobody_knows
         self._load = LoadState()
         self._members: Mapping[ObjectKey, Member] = {}
         self._seen: dict[ObjectKey, Seen] = {}
@@ -102,6 +105,7 @@ class PickerObjects:
         self, load: LoadState, fleet: Fleet, members: Mapping[ObjectKey, Member]
     ) -> Iterator[Shown]:
         """Yield what is to be shown of each object."""
+        profiles = self.profiles()
         for kind in SHOWN_KINDS:
             for found in kind.objects_in(load):
                 member = members.get(found.key)
@@ -109,7 +113,11 @@ class PickerObjects:
                 yield Shown(
                     kind=kind,
                     found=found,
-                    state=load.states[found.key],
+                    state=state_by_profiles(load.states[found.key], found.spec, profiles),
                     qualifiers=frozenset(said),
                     counts=counts_of(found.key, fleet, member),
                 )
+
+
+def _nobody_knows() -> None:
+    """Know no profiles."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from inferencecache.clock import NS_PER_MS
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.knob import KnobKind, knob
 
 
@@ -15,6 +15,15 @@ class PickerPluginSettings:
         flag="picker-config",
         kind=KnobKind.TEXT,
         help="EndpointPickerConfig file with the picker's plugins; else it may be a resource file.",
+    )
+    check_interval_ns: int = knob(
+        2 * NS_PER_S,
+        flag="picker-config-check-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Pause between two looks at that configuration; a change that two looks in a row have "
+        "found comes into force. 0 reads it at the start only.",
     )
     plugins_max: int = knob(
         64,

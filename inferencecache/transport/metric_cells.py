@@ -6,7 +6,7 @@ and the slow part, making text of them, works on the copy.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from prometheus_client.core import (
@@ -46,6 +46,11 @@ class Counts:
     def add(self, labels: LabelValues = (), amount: int = 1) -> None:
         """Add *amount* to the number under *labels*."""
         self._numbers[labels] += amount
+
+    def retain(self, is_kept: Callable[[LabelValues], bool]) -> None:
+        """Forget the numbers of whom *is_kept* denies."""
+        for labels in [labels for labels in self._numbers if not is_kept(labels)]:
+            del self._numbers[labels]
 
     def rows(self) -> dict[LabelValues, int]:
         """Return a copy."""

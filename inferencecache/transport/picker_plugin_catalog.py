@@ -24,5 +24,23 @@ PLUGIN_FAILURES: Final = MetricSpec(
     help="Failures of plugins in all other hooks.",
 )
 
-PICKER_PLUGIN_CATALOG: Final = (PRODUCER_LATENCY, PRODUCER_FAILURES, PLUGIN_FAILURES)
+CONFIG_LOADS: Final = MetricSpec(
+    name="inferencecache_picker_config_loads_total",
+    kind=MetricKind.COUNTER,
+    labels=("result",),
+    help="Changes of the plugins' configuration that were taken, or refused for a mistake.",
+)
+CONFIG_REFUSED: Final = MetricSpec(
+    name="inferencecache_picker_config_refused",
+    kind=MetricKind.GAUGE,
+    help="1 while the plugins' configuration has a mistake and an earlier one is in force.",
+)
+
+PICKER_PLUGIN_CATALOG: Final = (
+    PRODUCER_LATENCY,
+    PRODUCER_FAILURES,
+    PLUGIN_FAILURES,
+    CONFIG_LOADS,
+    CONFIG_REFUSED,
+)
 """All of them, in the order of the reference page."""

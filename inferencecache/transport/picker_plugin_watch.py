@@ -1,6 +1,7 @@
 """Count what plugins do wrong and how long producers take, and say so in the log now and then."""
 
 from collections import defaultdict
+from collections.abc import Collection
 
 from inferencecache.clock import Clock
 from inferencecache.picker.pipeline import FailureKind, Hook
@@ -12,7 +13,7 @@ from inferencecache.transport.structured_log import EventLog
 class PluginWatch:
     """The observer of a pipeline.
 
-    Its labels come from the configuration, which bounds them.
+    Its labels come from the configuration in force, which bounds them.
 
     Args:
         log: Gets a line for the first failure of each kind and interval.
@@ -24,6 +25,8 @@ class PluginWatch:
         self._log = log
         self._clock = clock
         self._interval_ns = interval_ns
+        self._config_loads = Counts()
+        self._is_config_refused = False
         self._failures = Counts()
         self._producer_failures = Counts()
         self._durations: defaultdict[str, Durations] = defaultdict(_durations)
@@ -57,6 +60,26 @@ class PluginWatch:
         """Measure a producer."""
         self._durations[producer].observe(duration_ns)
 
+    def config_loaded(self) -> None:
+        """Count a configuration that is in force now."""
+        self._config_loads.add(("loaded",))
+        self._is_config_refused = False
+
+    def config_refused(self) -> None:
+        """Count a configuration with a mistake."""
+        self._config_loads.add(("refused",))
+        self._is_config_refused = True
+
+    def retain(self, plugins: Collection[str]) -> None:
+        """Forget every plugin that is not among *plugins*."""
+        for numbers in (self._failures, self._producer_failures):
+            numbers.retain(lambda labels: labels[0] in plugins)
+        for name in self._durations.keys() - plugins:
+            del self._durations[name]
+        for labels in [labels for labels in self._next_line_ns if labels[0] not in plugins]:
+            del self._next_line_ns[labels]
+            self._unlogged.pop(labels, None)
+
     def families(self) -> list[Family]:
         """Return a copy of all numbers."""
         spreads: dict[LabelValues, Spread] = {
@@ -66,6 +89,8 @@ class PluginWatch:
             Family(catalog.PRODUCER_LATENCY, spreads=spreads),
             Family(catalog.PRODUCER_FAILURES, self._producer_failures.rows()),
             Family(catalog.PLUGIN_FAILURES, self._failures.rows()),
+            Family(catalog.CONFIG_LOADS, self._config_loads.rows()),
+            Family(catalog.CONFIG_REFUSED, {(): float(self._is_config_refused)}),
         ]
 
 

@@ -5,6 +5,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from plugin_files import HEAD, in_directory, load
 from served_plane import Recorder
 
 from inferencecache.app.picker_plugins import (
@@ -17,8 +18,6 @@ from inferencecache.clock import ManualClock
 from inferencecache.errors import ConfigError
 from inferencecache.settings.picker_plugins import PickerPluginSettings
 from inferencecache.settings.resources import ResourceSettings
-
-HEAD = "apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\n"
 
 MODULE = """
 from inferencecache.picker.pipeline import PluginParameters, PluginType
@@ -33,23 +32,6 @@ def make(parameters, services):
 FREE = PluginType(name="own-free", parameters=PluginParameters, make=make)
 OTHER = 3
 """
-
-
-def load(
-    directory: Path, text: str, log: Recorder | None = None, **settings: object
-) -> PickerPlugins:
-    """Load the plugins that *text* names."""
-    file = directory / "plugins.yaml"
-    file.write_text(text)
-    return PickerPlugins(
-        PickerPluginParts(
-            settings=PickerPluginSettings(config_file=str(file), **settings),
-            resources=ResourceSettings(),
-            clock=ManualClock(),
-            log=log or Recorder(),
-            log_interval_ns=0,
-        )
-    )
 
 
 @pytest.fixture
@@ -90,21 +72,6 @@ def test_a_file_names_plugins_and_profiles(tmp_path: Path) -> None:
     assert [(event, fields["section"]) for event, fields in log.lines] == [
         ("picker_config_section_without_effect", "flowControl")
     ]
-
-
-def in_directory(directory: Path, **texts: str) -> PickerPlugins:
-    """Load the plugins that a directory of resource files names."""
-    for name, text in texts.items():
-        (directory / f"{name}.yaml").write_text(text)
-    return PickerPlugins(
-        PickerPluginParts(
-            settings=PickerPluginSettings(),
-            resources=ResourceSettings(directory=str(directory)),
-            clock=ManualClock(),
-            log=Recorder(),
-            log_interval_ns=0,
-        )
-    )
 
 
 def test_it_may_stand_among_resource_files(tmp_path: Path) -> None:

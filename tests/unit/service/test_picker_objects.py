@@ -226,6 +226,52 @@ def test_a_pool(objects: Objects) -> None:
     }
 
 
+TIERED = """
+apiVersion: inferencecache.io/v1alpha1
+kind: InferencePool
+metadata: {name: tiered}
+spec:
+  tiers:
+    - {name: first, members: [{kind: InferenceProvider, name: p}]}
+    - name: second
+      rankBy: Profile
+      profile: cheapest
+      members: [{kind: InferenceProvider, name: q}]
+"""
+
+
+def test_a_pool_whose_profile_no_plugins_have(objects: Objects) -> None:
+    """It says so as soon as that is known, and is whole again with the profile; it stays ready."""
+    objects.load(provider(), provider(name="q"), TIERED)
+    assert objects.manifests()[2]["status"]["state"] == "Accepted"
+
+    objects.minute_later()
+    profiles = ["default"]
+    objects.objects.profiles = lambda: profiles
+    status = objects.manifests()[2]["status"]
+    assert status["state"] == "ProfileMissing"
+    refs = next(one for one in status["conditions"] if one["type"] == "ResolvedRefs")
+    assert (refs["status"], refs["reason"]) == ("False", "ProfileMissing")
+    assert refs["lastTransitionTime"] == LATER
+    assert refs["message"] == (
+        "tier second is ranked by the profile cheapest, which the configuration of plugins does "
+        "not have (default); estimated times rank it instead"
+    )
+    ready = next(one for one in status["conditions"] if one["type"] == "Ready")
+    assert ready["status"] == "True"
+
+    profiles.append("cheapest")
+    assert objects.manifests()[2]["status"]["state"] == "Accepted"
+
+
+def test_a_missing_member_comes_before_a_missing_profile(objects: Objects) -> None:
+    """One state at a time, what the files say first."""
+    objects.objects.profiles = tuple
+    objects.load(TIERED)
+    status = objects.manifests()[0]["status"]
+    assert status["state"] == "MembersMissing"
+
+
 def test_a_pool_with_nobody(objects: Objects) -> None:
     """It is there, and nothing can be picked from it."""
     objects.load(pool_of("InferenceProvider/p"))
