@@ -78,8 +78,10 @@ class IndexMatches:
     def _found(self, key: PartitionKey, candidates: Iterable[Candidate]) -> IndexFound:
         if key.tenant_id == PROBE_TENANT_ID:
             return IndexFound(flaw=IndexFlaw.UNKNOWN_TENANT)
+        made = tuple.__new__  # as the constructor does, but without a call of a Python function
         matches = {
-            replica_id: IndexMatch(tokens, tier) for replica_id, tokens, _, tier, _ in candidates
+            replica_id: made(IndexMatch, (tokens, tier))
+            for replica_id, tokens, _, tier, _ in candidates
         }
         if matches:
             return IndexFound(matches=matches)

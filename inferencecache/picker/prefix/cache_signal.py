@@ -34,14 +34,15 @@ from inferencecache.picker.prefix.index_source import (
 )
 from inferencecache.picker.prefix.placed_prompt import LearningParts, SensedPrompt, SetOfModel
 from inferencecache.picker.prefix.prompt_at import (
-    NO_CLAIM,
     Claim,
     ClaimParts,
     Claims,
+    Named,
     PromptAt,
 )
 from inferencecache.picker.prefix.set_standing import SetStanding
 from inferencecache.picker.prefix.signal import (
+    NO_MATCH,
     NOTHING_FOUND,
     PrefixFound,
     PrefixSource,
@@ -57,6 +58,10 @@ _NO_TOKENIZER: Final = "no_tokenizer"
 _READS_NO_CACHE: Final = "prompt_logprobs"
 """Why there are no blocks of a prompt that engines compute as a whole, whatever they hold."""
 
+_NONE: Final = PrefixSource.NONE
+_PRECISE: Final = PrefixSource.PRECISE
+_APPROXIMATE: Final = PrefixSource.APPROXIMATE
+_BY_NOTHING: Final = PrefixUse.NONE
 _NO_KEYS: Final = BlockKeys([], 0)
 
 
@@ -115,11 +120,11 @@ class _Sense:
         self.claims: dict[str, Claim] = {}
         self.prompt_tokens: int | None = None
         self.degraded: dict[str, None] = {}
-        self.source = PrefixSource.NONE
+        self.source = _NONE
 
     def asked(self, source: PrefixSource) -> None:
         """Note that *source* was asked; the index is the best there is."""
-        if self.source is not PrefixSource.PRECISE:
+        if self.source is not _PRECISE:
             self.source = source
 
 
@@ -149,16 +154,13 @@ class CacheSignal:
                 continue
             sense.prompts.append((key, prompt))
             now_ns = self._parts.clock.monotonic_ns()
-            for candidate, replica_id in members:
-                claim = self._claims.of(candidate, replica_id, prompt, now_ns)
-                if claim is not NO_CLAIM:
-                    sense.claims[candidate.name] = claim
+            self._claims.add(sense.claims, members, prompt, now_ns)
         return PrefixFound(
             prompt_tokens=sense.prompt_tokens,
             matches={
                 name: claim.match
                 for name, claim in sense.claims.items()
-                if claim.match.matched_tokens
+                if claim.match is not NO_MATCH
             },
             source=sense.source,
             degraded=tuple(sense.degraded),
@@ -167,7 +169,7 @@ class CacheSignal:
 
     async def _read(self, sense: _Sense, worker_set: WorkerSet, row: ModelRow) -> PromptAt | None:
         """Return the prompt as *worker_set* sees it, None where it goes by nothing."""
-        if worker_set.prefix is PrefixUse.NONE:
+        if worker_set.prefix is _BY_NOTHING:
             return None
         is_salted = bool(sense.question.request.affinity.cache_salt)
         if is_salted or not self._parts.standing.asks_index(worker_set):
@@ -192,7 +194,7 @@ class CacheSignal:
         blocks = self._parts.reader.characters(sense.question, row)
         if isinstance(blocks, NoBlocks):
             return None
-        sense.asked(PrefixSource.APPROXIMATE)
+        sense.asked(_APPROXIMATE)
         tenant_id = _tenant(sense.question, worker_set)
         domain = CacheDomain(tenant_id, row.name, CHARACTER_SCHEME, row.adapter_of)
         return PromptAt(keys=self._keys(blocks, domain), tokens_max=_tokens_max(blocks))
@@ -214,7 +216,7 @@ class CacheSignal:
         if found.flaw is not None:
             sense.degraded[found.flaw.value] = None
         is_answered = found is not _NOT_ASKED and found.flaw is None
-        sense.asked(PrefixSource.PRECISE if is_answered else PrefixSource.APPROXIMATE)
+        sense.asked(_PRECISE if is_answered else _APPROXIMATE)
         return PromptAt(
             keys=self._keys(blocks, domain),
             tokens_max=_tokens_max(blocks),
@@ -257,21 +259,23 @@ class CacheSignal:
 
 _NOT_ASKED: Final = IndexFound()
 
-_Group = tuple[SetOfModel, WorkerSet, ModelRow, list[tuple[Candidate, str]]]
-"""A set's model, and its candidates with their names in the index."""
+_Group = tuple[SetOfModel, WorkerSet, ModelRow, list[Named]]
+"""A set's model, and its workers."""
 
 
 def _by_set(candidates: Sequence[Candidate]) -> list[_Group]:
     """Return the workers among *candidates* by set and model; providers have no caches of ours."""
     groups: dict[tuple[int, int], _Group] = {}
+    last_member, last_row, members = None, None, list[Named]()
     for candidate in candidates:
         member, endpoint, row = candidate.member, candidate.endpoint, candidate.model
         if endpoint is None or not isinstance(member, WorkerSet):
             continue
-        group = groups.get((id(member), id(row)))
-        if group is None:
-            group = groups[id(member), id(row)] = ((member, row), member, row, [])
-        group[3].append((candidate, endpoint.name))
+        if member is not last_member or row is not last_row:
+            last_member, last_row = member, row
+            fresh: _Group = ((member, row), member, row, [])
+            members = groups.setdefault((id(member), id(row)), fresh)[3]
+        members.append((candidate.name, endpoint.name))
     return list(groups.values())
 
 

@@ -18,7 +18,6 @@ which ``a b`` was last placed at 2 s. With room for two stretches, ``c`` would h
 """
 
 from array import array
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -156,16 +155,19 @@ class PickedBlocks:
         if shelf is None or not keys:
             return 0
         get, forgotten_ns = shelf.get, now_ns - self._idle_ns
-
-        def is_gone(key: int) -> bool:
-            stretch = get(key)
-            if stretch is None:
-                return True
-            if is_expected:
-                return stretch.expected_ns <= now_ns
-            return stretch.placed_ns <= forgotten_ns
-
-        return 0 if is_gone(keys[0]) else bisect_left(keys, x=True, key=is_gone)
+        held, at, end = 0, 0, len(keys)
+        while held < end:
+            stretch = get(keys[at])
+            if stretch is not None and (
+                stretch.expected_ns > now_ns if is_expected else stretch.placed_ns > forgotten_ns
+            ):
+                held = at + 1
+            elif at:
+                end = at
+            else:
+                return 0
+            at = (held + end) >> 1
+        return held
 
     def sweep(self, now_ns: int, stretches_max: int) -> None:
         """Forget what was not placed for too long, at most *stretches_max* of it.

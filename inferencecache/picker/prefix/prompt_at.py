@@ -1,10 +1,9 @@
 """A prompt as one worker set sees it, and what is claimed of each of its workers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.prefix.audit import CacheAudit
 from inferencecache.picker.prefix.block_keys import BlockKeys
 from inferencecache.picker.prefix.index_source import NO_INDEX_MATCHES, IndexMatch
@@ -13,6 +12,17 @@ from inferencecache.picker.prefix.sightings import Sightings
 from inferencecache.picker.prefix.signal import NO_MATCH, CandidateMatch, PrefixSource
 from inferencecache.settings.picker_prefix import PickerPrefixSettings
 from inferencecache.types import CacheTier
+
+_tuple: Final = tuple.__new__
+"""Makes a named tuple as its constructor does, but without a call of a Python function."""
+
+_PRECISE: Final = PrefixSource.PRECISE
+_SPECULATIVE: Final = PrefixSource.SPECULATIVE
+_APPROXIMATE: Final = PrefixSource.APPROXIMATE
+"""Looking them up takes as long as a whole worker."""
+
+Named = tuple[str, str]
+"""A worker's name as a candidate, and its name in the index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,41 +102,44 @@ class Claims:
         }
         self._coldest_share = settings.storage_share
 
-    def of(self, candidate: Candidate, replica_id: str, prompt: PromptAt, now_ns: int) -> Claim:
-        """Return what is said of *prompt* at *candidate*.
+    def add(
+        self, claims: dict[str, Claim], members: Iterable[Named], prompt: PromptAt, now_ns: int
+    ) -> None:
+        """Add what is said of *prompt* at *members* to *claims*, where anything is.
 
         Args:
-            candidate: The worker.
-            replica_id: Its name in the index.
-            prompt: As its set sees it.
+            claims: By the candidate's name.
+            members: Workers of one set.
+            prompt: As that set sees it.
             now_ns: Monotonic time.
 
-        Complexity: O(log stretches).
+        Complexity: O(members * log stretches).
         """
-        parts, name = self._parts, candidate.name
-        index_tokens = precise = 0
-        found = prompt.index.get(replica_id)
-        if found is not None:
-            index_tokens = min(found.tokens, prompt.tokens_max)
-            share = self._shares.get(found.tier, self._coldest_share)
-            trust = parts.audit.trust(name, PrefixSource.PRECISE)
-            precise = int(index_tokens * share * trust)
-        is_heard = False
-        if prompt.is_answered:
-            seen_ns = parts.sightings.seen_ns.get(replica_id)
-            is_heard = seen_ns is not None and now_ns - seen_ns < parts.settings.index_stale_ns
-        memory = PrefixSource.SPECULATIVE if is_heard else PrefixSource.APPROXIMATE
+        parts, audit, tokens_max = self._parts, self._parts.audit, prompt.tokens_max
+        seen, index, held_by = parts.sightings.seen_ns, prompt.index, parts.blocks.held
+        silent_ns = now_ns - parts.settings.index_stale_ns
         keys, stretch_tokens = prompt.keys
-        held = parts.blocks.held(name, keys, now_ns, is_expected=is_heard)
-        if not held and not index_tokens:
-            return NO_CLAIM
-        memory_tokens = min(held * stretch_tokens, prompt.tokens_max)
-        remembered = memory_tokens
-        if held and not is_heard:
-            remembered = int(memory_tokens * parts.audit.trust(name, memory))
-        match = NO_MATCH
-        if remembered > precise:
-            match = CandidateMatch(matched_tokens=remembered, source=memory)
-        elif precise:
-            match = CandidateMatch(matched_tokens=precise, source=PrefixSource.PRECISE)
-        return Claim(index_tokens, memory_tokens, memory, match)
+        for name, replica_id in members:
+            is_heard = prompt.is_answered and seen.get(replica_id, silent_ns) > silent_ns
+            held = held_by(name, keys, now_ns, is_expected=is_heard)
+            found = index.get(replica_id)
+            if not held and found is None:
+                continue
+            index_tokens = precise = 0
+            if found is not None:
+                index_tokens = min(found.tokens, tokens_max)
+                share = self._shares.get(found.tier, self._coldest_share)
+                precise = int(index_tokens * share * audit.trust(name, _PRECISE))
+            memory = _SPECULATIVE if is_heard else _APPROXIMATE
+            memory_tokens = remembered = min(held * stretch_tokens, tokens_max)
+            if held and not is_heard:
+                remembered = int(memory_tokens * audit.trust(name, memory))
+            match = _better(precise, remembered, memory)
+            claims[name] = _tuple(Claim, (index_tokens, memory_tokens, memory, match))
+
+
+def _better(precise: int, remembered: int, memory: PrefixSource) -> CandidateMatch:
+    """Return the larger of what the index and the memory say."""
+    if remembered > precise:
+        return _tuple(CandidateMatch, (remembered, memory))
+    return _tuple(CandidateMatch, (precise, _PRECISE)) if precise else NO_MATCH

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from inferencecache.picker.fleet import Member, ObjectName, PrefixUse, Qualifier, WorkerSet
 from inferencecache.picker.prefix.audit import CacheAudit
 from inferencecache.picker.prefix.sightings import Sightings
+
+_AUTO: Final = PrefixUse.AUTO
+_PRECISE: Final = PrefixUse.PRECISE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +68,8 @@ class SetStanding:
     def asks_index(self, worker_set: WorkerSet) -> bool:
         """Return whether the index is asked about *worker_set*, and missed where it cannot say."""
         use = worker_set.prefix
-        if use is not PrefixUse.AUTO or not self._kind.is_there:
-            return use is PrefixUse.PRECISE
+        if use is not _AUTO or not self._kind.is_there:
+            return use is _PRECISE
         says = (
             worker_set.tokenizer
             or worker_set.tokenize_url

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from inferencecache.picker.choice import Question
 from inferencecache.picker.decisions import DecisionFollower
@@ -28,8 +28,7 @@ class PrefixSource(StrEnum):
     """Engines say nothing; earlier Picks went there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateMatch:
+class CandidateMatch(NamedTuple):
     """How much of a prompt one candidate has.
 
     Attributes:
