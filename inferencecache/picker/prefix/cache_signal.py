@@ -55,6 +55,7 @@ INDEX_COLD: Final = "index_cold"
 
 _TOKENIZER_MISSING: Final = "tokenizer_missing"
 _NO_TOKENIZER: Final = "no_tokenizer"
+_MEDIA: Final = "mm"
 _READS_NO_CACHE: Final = "prompt_logprobs"
 """Why there are no blocks of a prompt that engines compute as a whole, whatever they hold."""
 
@@ -180,6 +181,8 @@ class CacheSignal:
                 return None
             if blocks.why == _NO_TOKENIZER and worker_set.prefix is PrefixUse.PRECISE:
                 sense.degraded[_TOKENIZER_MISSING] = None
+            elif blocks.why == _MEDIA:
+                sense.degraded[f"{_MEDIA}_truncated"] = None
             elif not blocks.is_by_design:
                 sense.degraded[blocks.why] = None
             return self._by_characters(sense, worker_set, row)

@@ -79,6 +79,11 @@ CASES = [
     Case(id="other scheme", reports=("t", "m", "sglang"), degraded=("unknown_hash_scheme",)),
     Case(id="picture", blocks=exact(PROMPT[:320], cut="mm"), degraded=("mm_truncated",)),
     Case(
+        id="nothing but a picture",
+        blocks=NoBlocks(why="mm", is_by_design=True),
+        degraded=("mm_truncated",),
+    ),
+    Case(
         id="picture and other tenant",
         reports=("u", "m", "vllm"),
         blocks=exact(PROMPT[:320], cut="mm"),
