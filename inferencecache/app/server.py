@@ -11,6 +11,7 @@ from inferencecache.app.control import Control
 from inferencecache.app.picker import Picker, PickerParts
 from inferencecache.app.picker_plugins import PickerPluginParts, PickerPlugins
 from inferencecache.app.picker_prefix import PickerPrefix, PickerPrefixParts
+from inferencecache.app.prompt_texts import model_tokenizers
 from inferencecache.app.resources import FilePolicies, ResourceParts, Resources
 from inferencecache.app.rotation import Rotation
 from inferencecache.app.security import Security
@@ -86,6 +87,9 @@ class Server:
         index = PrefixIndex(settings.index, policies)
         self.metrics = ServerMetrics(settings.metrics, index, clock)
         sightings = Sightings(settings.picker_prefix.replicas_max)
+        self._prompt_texts = model_tokenizers(
+            settings.lookup, settings.picker_prompt, clock, self._log
+        )
         self.plane = CachePlane(
             PlaneParts(
                 index=index,
@@ -95,12 +99,12 @@ class Server:
                 ranking=settings.ranking,
                 observer=self.metrics.lookups,
                 replicas=sightings,
+                tokenizer=self._prompt_texts,
             )
         )
-        self.metrics.watch_fail_opens(self.plane.fail_opens, lambda: self.plane.chains_cut)
+        self._connect_metrics()
         self.picker_objects = PickerObjects(settings.fleet, clock)
         self._control = Control(self.plane, settings, self._security, self._log)
-        self.metrics.set_grpc_tls(is_enabled=self._security.grpc_tls is not None)
         self._upkeep = Upkeep(
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
         )
@@ -301,6 +305,8 @@ class Server:
         left_s = max(end_s - asyncio.get_running_loop().time(), 0)
         await asyncio.gather(self._grpc.stop(left_s), self.picker.stop(left_s))
         await self.prefix.stop()
+        if self._prompt_texts is not None:
+            self._prompt_texts.stop()
         await self._http.stop()
         await self._control_http.stop()
         self._control.changes.close()
@@ -309,6 +315,10 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.metrics.set_up(is_up=False)
+
+    def _connect_metrics(self) -> None:
+        self.metrics.watch_fail_opens(self.plane.fail_opens, lambda: self.plane.chains_cut)
+        self.metrics.set_grpc_tls(is_enabled=self._security.grpc_tls is not None)
 
     def _loaded_fleet(self) -> Fleet:
         return self.picker_objects.fleet

@@ -13,7 +13,6 @@ from inferencecache.cli.help_page import GLUE
 from inferencecache.settings.file import read_settings_file
 from inferencecache.settings.knob import Knob, KnobKind, env_of, knobs_of
 from inferencecache.settings.loader import Sources, groups_of, load_settings
-from inferencecache.settings.refused import REFUSED
 from inferencecache.settings.value import write
 
 SettingsT = TypeVar("SettingsT")
@@ -84,8 +83,6 @@ def _parameters(settings_class: type) -> Iterator[inspect.Parameter]:
                 help=_help(knob),
                 rich_help_panel=f"{group_name.capitalize()} settings",
             )
-    for flag in REFUSED:
-        yield _parameter(flag, hidden=True)
 
 
 def _parameter(flag: str, **option: Any) -> inspect.Parameter:  # noqa: ANN401 - typer's keywords

@@ -15,9 +15,8 @@ from inferencecache.settings.explain import ExplainSettings
 from inferencecache.settings.fake_engine import FakeEngineCommandSettings
 from inferencecache.settings.gateway import GatewaySettings
 from inferencecache.settings.get import GetSettings
-from inferencecache.settings.knob import Knob, env_of, knobs_of
+from inferencecache.settings.knob import Knob, knobs_of
 from inferencecache.settings.loader import groups_of
-from inferencecache.settings.refused import REFUSED
 from inferencecache.settings.server import ServerSettings
 from inferencecache.settings.simulate import SimulateCommandSettings
 from inferencecache.settings.subscribe import SubscribeSettings
@@ -128,12 +127,6 @@ def settings_page() -> str:
     lines += _table(
         ("argument", "default", "unit", "allowed", "meaning"),
         map(_argument_row, knobs_of(ClientSettings)),
-    )
-    lines += ["## Refused for now", ""]
-    lines += ["These names are reserved; giving one ends the program with exit code 2.", ""]
-    lines += _table(
-        ("flag", "variable", "why"),
-        ((f"`--{flag}`", f"`{env_of(flag)}`", reason) for flag, reason in REFUSED.items()),
     )
     return "\n".join(lines).rstrip() + "\n"
 

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from inferencecache.errors import ConfigError
 from inferencecache.settings.file import SettingsFile
-from inferencecache.settings.knob import Knob, env_of, knobs_of
-from inferencecache.settings.refused import REFUSED
+from inferencecache.settings.knob import Knob, knobs_of
 from inferencecache.settings.value import allowed, read_text, read_typed
 
 SettingsT = TypeVar("SettingsT")
@@ -39,9 +38,8 @@ def load_settings(settings_class: type[SettingsT], sources: Sources) -> Settings
     """Build *settings_class*, a dataclass of groups, from *sources*.
 
     Raises:
-        ConfigError: A value is wrong, a file key is unknown, or a setting is refused.
+        ConfigError: A value is wrong, or a file key is unknown.
     """
-    _refuse(sources)
     known = {knob.flag for _, group in groups_of(settings_class) for knob in knobs_of(group)}
     _check_file_keys(sources.file, known)
     groups = {
@@ -89,21 +87,3 @@ def _check_file_keys(file: SettingsFile | None, known: set[str]) -> None:
                 allowed="one of the keys " + ", ".join(sorted(known)),
                 source=f"file {file.name}",
             )
-
-
-def _refuse(sources: Sources) -> None:
-    """Stop when a setting is given that would do nothing."""
-    for flag, reason in REFUSED.items():
-        for field, source, value in _given(flag, sources):
-            raise ConfigError(
-                field=field, value=value, allowed=f"no value: {reason}", source=source
-            )
-
-
-def _given(flag: str, sources: Sources) -> Iterator[tuple[str, str, object]]:
-    if sources.flags.get(flag) is not None:
-        yield f"--{flag}", "flag", sources.flags[flag]
-    if sources.environ.get(env_of(flag)):
-        yield env_of(flag), "environment", sources.environ[env_of(flag)]
-    if sources.file is not None and flag in sources.file.values:
-        yield flag, f"file {sources.file.name}", sources.file.values[flag]

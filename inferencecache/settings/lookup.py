@@ -51,6 +51,22 @@ class LookupSettings:
         minimum=1,
         help="Prompts tokenized at one time, abandoned ones included; one more fails open.",
     )
+    tokenizer_models_dir: str = knob(
+        "",
+        flag="tokenizer-models-dir",
+        kind=KnobKind.TEXT,
+        help="Directory with a tokenizer for each model, under its name, for prompt_text; empty "
+        "fails it open.",
+    )
+    tokenize_threads_max: int = knob(
+        2,
+        flag="tokenize-threads",
+        kind=KnobKind.INTEGER,
+        unit="threads",
+        minimum=1,
+        maximum=256,
+        help="Most prompt_texts that are tokenized at a time.",
+    )
     tokenize_timeout_ns: int = knob(
         5 * NS_PER_S,
         flag="tokenize-timeout",

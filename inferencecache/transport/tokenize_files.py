@@ -1,9 +1,29 @@
-"""Where a tokenizer's files are."""
+"""Where a tokenizer's files are, and what of them is read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from inferencecache.picker.fleet import WorkerSet
+
+Now = Callable[[], datetime]
+"""Returns the date and time of day where the engines are believed to be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadLimits:
+    """What may be loaded, and how.
+
+    Attributes:
+        file_bytes_max: Largest file.
+        characters_max: Most that a template may write.
+        now: For templates that write the date.
+    """
+
+    file_bytes_max: int
+    characters_max: int
+    now: Now
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,7 +6,6 @@ imports them before there is a tokenizer to load.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +21,8 @@ from inferencecache.picker.prompt.template_input import (
 )
 from inferencecache.picker.prompt.token_blocks import Tokens
 from inferencecache.transport.read_file import read_plain_file
-from inferencecache.transport.tokenize_files import TokenizerPlace
-from inferencecache.transport.tokenize_template import ChatTemplate, Now
+from inferencecache.transport.tokenize_files import LoadLimits, Now, TokenizerPlace
+from inferencecache.transport.tokenize_template import ChatTemplate
 
 _TOOLS_TEMPLATE: Final = "tool_use"
 _DEFAULT_TEMPLATE: Final = "default"
@@ -167,21 +166,6 @@ def _safe_special(tokenizer: Tokenizer) -> SpecialTokens | None:
     sample = "".join(f"{_SAMPLE}{mark}{_SAMPLE}" for mark in sorted(marking)[:_SAMPLES])
     whole, *pieces = _encoded(tokenizer, [sample, *pieces_of(sample, special, spacing=1)])
     return special if whole == [token for piece in pieces for token in piece] else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadLimits:
-    """What may be loaded, and how.
-
-    Attributes:
-        file_bytes_max: Largest file.
-        characters_max: Most that a template may write.
-        now: For templates that write the date.
-    """
-
-    file_bytes_max: int
-    characters_max: int
-    now: Now
 
 
 def load_tokenizer(place: TokenizerPlace, limits: LoadLimits) -> LocalTokenizer:

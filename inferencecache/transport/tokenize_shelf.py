@@ -5,23 +5,19 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import datetime
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from inferencecache.clock import NS_PER_S, Clock
+from inferencecache.clock import Clock
 from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.transport.file_watch import FileWatch
 from inferencecache.transport.giving_way import giving_way
 from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.tokenize_files import TokenizerPlace
-from inferencecache.transport.tokenize_guard import WorkFailure, guarded
+from inferencecache.transport.tokenize_guard import WorkFailure
+from inferencecache.transport.tokenize_loading import load_guarded, load_limits
 
 if TYPE_CHECKING:
     from inferencecache.transport.tokenize_local import LocalTokenizer
-
-_LOADER: Final = "inferencecache.transport.tokenize_local"
-_EXTRA: Final = "the packages of the extra 'tokenizers' are not installed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +64,7 @@ class TokenizerShelf:
         self._clock = clock
         self._log = log
         self._threads = threads
+        self._limits = load_limits(settings, clock)
         self._slots: OrderedDict[TokenizerPlace, _Slot] = OrderedDict()
         self._loads = 0
 
@@ -127,7 +124,7 @@ class TokenizerShelf:
             self._log.warning(
                 "picker_tokenizer_not_loaded",
                 directory=slot.place.directory,
-                error=_meaning(found.error),
+                error=found.words,
                 keeps_former=slot.loaded is not None,
             )
             return
@@ -139,24 +136,4 @@ class TokenizerShelf:
         """Return what is at a place, None if that has not changed; runs in a thread."""
         if not slot.watch.take_change():
             return None
-        return giving_way(lambda: guarded(lambda: self._load(slot.place)))
-
-    def _load(self, place: TokenizerPlace) -> "LocalTokenizer":
-        local = import_module(_LOADER)
-        limits = local.LoadLimits(
-            file_bytes_max=self._settings.file_bytes_max,
-            characters_max=self._settings.rendered_characters_max,
-            now=lambda: datetime.fromtimestamp(self._clock.now_ns() / NS_PER_S).astimezone(),
-        )
-        loaded: LocalTokenizer = local.load_tokenizer(place, limits)
-        return loaded
-
-
-def _meaning(error: BaseException) -> str:
-    """Return in one line why a tokenizer was not loaded; files hold no prompts."""
-    if isinstance(error, ImportError):
-        return _EXTRA
-    if isinstance(error, OSError):
-        where = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror or type(error).__name__}{where}"
-    return f"{type(error).__name__}: {str(error)[:200]}"
+        return giving_way(lambda: load_guarded(slot.place, self._limits))

@@ -5,8 +5,7 @@ such templates expect, and may write only so much.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any, Final
 
 from jinja2 import TemplateError, nodes
@@ -15,8 +14,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-Now = Callable[[], datetime]
-"""Returns the date and time of day where the engines are believed to be."""
+from inferencecache.transport.tokenize_files import Now
 
 _DATE: Final = "strftime_now"
 

@@ -22,9 +22,9 @@ from inferencecache.picker.prompt.prompt_digest import PromptNames
 from inferencecache.picker.prompt.read_prompt import holds_token_ids, read_prompt, without_tokens
 from inferencecache.picker.request import BadBodyError
 from inferencecache.transport.tokenize_engine import tokenize_question
-from inferencecache.transport.tokenize_files import TokenizerPlace
+from inferencecache.transport.tokenize_files import LoadLimits, TokenizerPlace
 from inferencecache.transport.tokenize_guard import WorkFailure
-from inferencecache.transport.tokenize_local import LoadLimits, load_tokenizer
+from inferencecache.transport.tokenize_local import load_tokenizer
 from inferencecache.transport.tokenize_plan import Ask, local_plan, token_id_plan
 from inferencecache.transport.tokenize_shelf import Loaded
 

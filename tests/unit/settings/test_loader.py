@@ -9,7 +9,6 @@ from inferencecache.errors import ConfigError
 from inferencecache.settings.file import read_settings_file
 from inferencecache.settings.knob import Knob, KnobKind, knobs_of
 from inferencecache.settings.loader import Sources, groups_of, load_settings
-from inferencecache.settings.refused import REFUSED
 from inferencecache.settings.server import ServerSettings
 from inferencecache.settings.value import read_text, read_typed, write
 
@@ -164,25 +163,10 @@ def test_an_empty_file_gives_defaults(tmp_path: Path) -> None:
     assert load(tmp_path, "# nothing yet\n") == ServerSettings()
 
 
-@pytest.mark.parametrize("flag", sorted(REFUSED))
-def test_what_would_do_nothing_is_refused_from_every_source(tmp_path: Path, flag: str) -> None:
-    """A promise of safety that is not kept yet stops the program, wherever it was given."""
-    variable = f"INFERENCECACHE_{flag.upper().replace('-', '_')}"
-    for sources in (
-        {"flags": {flag: "x"}},
-        {"environ": {variable: "x"}},
-        {"yaml": f"{flag}: x\n"},
-    ):
-        with pytest.raises(ConfigError) as refused:
-            load(tmp_path, **sources)  # type: ignore[arg-type] # mixed sources
-        assert REFUSED[flag] in str(refused.value)
-
-
 def test_every_setting_is_declared_once() -> None:
-    """No two settings share a flag, and no setting has a refused one."""
+    """No two settings share a flag."""
     flags = [knob.flag for _, group in groups_of(ServerSettings) for knob in knobs_of(group)]
     assert len(flags) == len(set(flags))
-    assert not set(flags) & set(REFUSED)
     assert len(list(groups_of(ServerSettings))) == len(fields(ServerSettings))
 
 
