@@ -6,6 +6,7 @@ from time import perf_counter
 
 import grpc
 
+from benchmarks import picker_cpu
 from benchmarks.measure import NS_PER_MS, quantile
 from benchmarks.options import Options
 from benchmarks.picker_client import (
@@ -34,6 +35,7 @@ def run(options: Options) -> Iterator[Row]:
     with serving_command("benchmarks.picker_server", "60000") as server:
         yield asyncio.run(_throughput(server, 100 if options.quick else 400))
         yield from asyncio.run(_picks(server, 600 if options.quick else 3_000))
+    yield from picker_cpu.rows(options)
     with serving_command("benchmarks.picker_server", "60000") as server:
         yield from asyncio.run(_in_flight(server, 200 if options.quick else 1_000))
     with serving_command("benchmarks.picker_server", "2000") as server:
@@ -76,6 +78,7 @@ async def _picks(server: Serving, count: int) -> Iterator[Row]:
                 value=cpu_ms,
                 bound=Bound.AT_MOST,
                 target=1,
+                note="of the Pick calls alone, one after the other; their bodies are there already",
             ),
             Row(
                 what="Pick at 300/s, each with push and pull, p99",

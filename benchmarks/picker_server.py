@@ -40,12 +40,23 @@ async def serve(ttl_ms: int) -> None:
     Args:
         ttl_ms: How long bodies and decisions wait.
     """
+    picker = made_picker(ttl_ms)
+    print(await picker.start(), flush=True)
+    await picker.run()
+
+
+def made_picker(ttl_ms: int) -> Picker:
+    """Return a picker that does not listen yet.
+
+    Args:
+        ttl_ms: How long bodies and decisions wait.
+    """
     settings = throwaway_server_settings()
     index = PrefixIndex(
         settings.index, PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
     )
     clock, log = SystemClock(), StructuredLog()
-    picker = Picker(
+    return Picker(
         PickerParts(
             settings=PickerSettings(
                 bind_address="127.0.0.1:0",
@@ -64,8 +75,6 @@ async def serve(ttl_ms: int) -> None:
             director=_plugins(settings, clock, log).director,
         )
     )
-    print(await picker.start(), flush=True)
-    await picker.run()
 
 
 def _plugins(settings: ServerSettings, clock: Clock, log: EventLog) -> PickerPlugins:
