@@ -17,6 +17,7 @@ from inferencecache.picker.fleet import EngineKind
 from inferencecache.picker.prompt import NoBlocks, PromptBlocks
 from inferencecache.picker.prompt.characters import character_blocks, flattened
 from inferencecache.picker.prompt.conversation import Conversation, TextPrompt
+from inferencecache.picker.prompt.history import Histories, Learned
 from inferencecache.picker.prompt.prompt_body import read_prompt_body
 from inferencecache.picker.prompt.prompt_digest import PromptNames
 from inferencecache.picker.prompt.read_prompt import holds_token_ids, read_prompt, without_tokens
@@ -25,9 +26,10 @@ from inferencecache.transport.tokenize_engine import tokenize_question
 from inferencecache.transport.tokenize_files import LoadLimits, TokenizerPlace
 from inferencecache.transport.tokenize_guard import WorkFailure
 from inferencecache.transport.tokenize_local import load_tokenizer
-from inferencecache.transport.tokenize_plan import Ask, local_plan, token_id_plan
+from inferencecache.transport.tokenize_plan import Ask, Learning, local_plan, token_id_plan
 from inferencecache.transport.tokenize_shelf import Loaded
 
+LEARNING = Learning(Histories(1 << 20), b"k" * 32)
 FIELD = Path(__file__).parents[1] / "data" / "field" / "bodies"
 KEYS = [
     "messages",
@@ -170,8 +172,12 @@ def check(data: bytes, loaded: Loaded) -> None:
             row=MODEL,
             block_tokens=BLOCK_TOKENS,
         )
-        plan = token_id_plan(ask) if holds_token_ids(body) else local_plan(ask, loaded)
-        check_answer(plan.compute())
+        plan = token_id_plan(ask) if holds_token_ids(body) else local_plan(ask, loaded, LEARNING)
+        found = plan.compute()
+        if isinstance(found, Learned):
+            LEARNING.histories.keep(found.text, found.former)
+            found = found.blocks
+        check_answer(found)
         if isinstance(prompt, Conversation | TextPrompt):
             assert msgspec.json.encode(tokenize_question(prompt, engine, "m"))
 
