@@ -201,19 +201,30 @@ def _engine(number: int, settings: DemoSettings) -> FakeEngineSettings:
     )
 
 
+def _suppression(settings: DemoSettings) -> PickerSuppressionSettings:
+    return PickerSuppressionSettings(backoff_min_ns=settings.suppress_ns)
+
+
 def _server(files: DemoFiles, settings: DemoSettings) -> ServerSettings:
     return throwaway_server_settings(
         control=ControlSettings(bind_address=settings.control_address),
         resources=ResourceSettings(directory=str(files.resources)),
-        picker_suppression=PickerSuppressionSettings(backoff_min_ns=settings.suppress_ns),
+        picker_suppression=_suppression(settings),
     )
 
 
 def _gateway(files: DemoFiles, settings: DemoSettings, target: str) -> GatewaySettings:
+    """Return the settings of a gateway that finds another engine before its client sees a failure.
+
+    A warm engine that is gone is named again until it has failed often enough to be left alone.
+    """
+    attempts_max = _suppression(settings).failures + 1
     return GatewaySettings(
         listen=GatewayListenSettings(bind_address=settings.listen_address),
         picker=GatewayPickerSettings(target=target, pool=POOL),
-        upstream=GatewayUpstreamSettings(secrets_directory=str(files.secrets)),
+        upstream=GatewayUpstreamSettings(
+            secrets_directory=str(files.secrets), attempts_max=attempts_max
+        ),
         resources=ResourceSettings(directory=str(files.resources)),
         pages=GatewayPageSettings(bind_address=_LOOPBACK),
     )

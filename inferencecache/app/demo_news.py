@@ -25,7 +25,6 @@ class DemoNews:
         self._clock = clock
         self._last: DecisionRecord | None = None
         self._suppressed: set[str] = set()
-        self._down: set[str] = set()
 
     def lines(self) -> Iterator[str]:
         """Yield what is new, the oldest first."""
@@ -33,7 +32,7 @@ class DemoNews:
             yield self._routed(record)
             yield from self._candidates(record)
         yield from self._suppressions()
-        yield from self._crashes()
+        yield from self._fleet.engine_control.take_news()
         for error in self._fleet.log.take():
             yield self._fleet.named(error)
 
@@ -70,16 +69,6 @@ class DemoNews:
         for name in sorted(self._suppressed - now_s.keys()):
             yield f"{name} works again: picked as before"
         self._suppressed = set(now_s)
-
-    def _crashes(self) -> Iterator[str]:
-        fleet = self._fleet
-        named = zip(fleet.replica_ids, fleet.engines, strict=True)
-        down = {name for name, engine in named if engine.is_down}
-        for name in sorted(down - self._down):
-            yield f"{name} is down: its connections and its cache are lost"
-        for name in sorted(self._down - down):
-            yield f"{name} is up again, with an empty cache"
-        self._down = down
 
 
 def _expected(one: ExplainedCandidate, prompt_tokens: int) -> str:

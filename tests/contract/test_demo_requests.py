@@ -91,28 +91,42 @@ async def test_a_wrong_key_is_found_out_and_forgotten_once_it_is_right() -> None
 
 async def test_a_killed_engine_is_left_alone_until_it_is_back() -> None:
     """No request fails meanwhile; once it is back, a request tries it, and it is as before."""
-    async with running_demo("--suppress-for", "500ms", "--down-for", "3s") as demo:
+    async with running_demo("--suppress-for", "500ms", "--down-for", "10m") as demo:
         _, first = await demo.chat("first.json")
         engine = first["choices"][0]["message"]["content"].split()[0]
-        killed = await demo.post_kill(engine)
-        statuses = {(await demo.chat("first.json"))[0] for _ in range(4)}
+        said = [await demo.post(engine, deed) for deed in ("start", "kill", "kill")]
+        statuses = {(await demo.chat("first.json"))[0]}
         await demo.until(lambda line: f"{engine} has failed again and again" in line)
+        await demo.post(engine, "start")
         await demo.until(lambda line: f"{engine} is up again" in line)
         async with asyncio.timeout(60):
             while not any(f"{engine} works again" in line for line in demo.lines):
-                statuses.add((await demo.complete(f"{len(statuses)} {len(demo.lines)}"))[0])
+                statuses.add((await demo.complete(f"{len(demo.lines)} times"))[0])
         ended = await demo.end()
 
-    assert killed == f"{engine} is down; it is back in 3 s"
+    assert said == [
+        f"{engine} is up already",
+        f"{engine} is down; it is back in 600 s",
+        f"{engine} is down already",
+    ]
     assert statuses == {200}
     assert ended == 0
+
+
+async def test_a_killed_engine_comes_back_by_itself() -> None:
+    """After a while, without anybody asking for it."""
+    async with running_demo("--down-for", "100ms") as demo:
+        await demo.post("engine-0", "kill")
+        await demo.until(lambda line: line.startswith("engine-0 is up again"))
+
+        assert await demo.end() == 0
 
 
 async def test_without_engines_the_provider_takes_over() -> None:
     """It serves their model under another name."""
     async with running_demo("--down-for", "60s") as demo:
         for number in range(3):
-            await demo.post_kill(f"engine-{number}")
+            await demo.post(f"engine-{number}", "kill")
         async with asyncio.timeout(60):
             text = ""
             while not text.startswith("the provider"):

@@ -106,9 +106,9 @@ class Demo:
         document, _, status = said.rpartition("\n")
         return int(status), msgspec.json.decode(document)
 
-    async def post_kill(self, engine: str) -> str:
-        """Kill an engine with curl; return what it is told."""
-        said = await bash(f"curl --silent --show-error -X POST {self.kill}/{engine}/kill")
+    async def post(self, engine: str, deed: str) -> str:
+        """Kill or start an engine with curl; return what is said."""
+        said = await bash(f"curl --silent --show-error -X POST {self.kill}/{engine}/{deed}")
         message: str = msgspec.json.decode(said)["message"]
         return message
 
