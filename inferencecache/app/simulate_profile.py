@@ -19,16 +19,23 @@ PROFILE_CONFIG: Final = f"""\
 apiVersion: llm-d.ai/v1alpha1
 kind: EndpointPickerConfig
 plugins:
+  - type: prefix-cache-scorer
   - type: active-request-scorer
   - type: token-load-scorer
+    parameters: {{queueThresholdTokens: 65536}}
+  - type: no-hit-lru-scorer
   - type: max-score-picker
 schedulingProfiles:
   - name: {PROFILE}
     plugins:
+      - pluginRef: prefix-cache-scorer
+        weight: 3
       - pluginRef: active-request-scorer
         weight: 2
       - pluginRef: token-load-scorer
         weight: 2
+      - pluginRef: no-hit-lru-scorer
+        weight: 1
       - pluginRef: max-score-picker
 """
 """As somebody would write it into a file."""

@@ -21,6 +21,10 @@ from inferencecache.picker.plugins.pickers import (
     RANDOM_PICKER,
     WEIGHTED_RANDOM_PICKER,
 )
+from inferencecache.picker.plugins.prefix_cache_scorer import (
+    PRECISE_PREFIX_CACHE_SCORER,
+    PREFIX_CACHE_SCORER,
+)
 from inferencecache.picker.plugins.session_affinity_scorer import SESSION_AFFINITY_SCORER
 from inferencecache.picker.plugins.single_profile_handler import SINGLE_PROFILE_HANDLER
 from inferencecache.picker.plugins.token_load_scorer import TOKEN_LOAD_SCORER
@@ -36,6 +40,8 @@ BUILTIN_TYPES: Final[tuple[PluginType[Any], ...]] = (
     LORA_AFFINITY_SCORER,
     MAX_SCORE_PICKER,
     NO_HIT_LRU_SCORER,
+    PRECISE_PREFIX_CACHE_SCORER,
+    PREFIX_CACHE_SCORER,
     QUEUE_SCORER,
     RANDOM_PICKER,
     RUNNING_REQUESTS_SCORER,

@@ -213,3 +213,31 @@ def test_context_length_reads_another_label() -> None:
     """As configured."""
     view = worker("a", labels={"range": "0-0"})
     assert scores("context-length-aware", [view], label="range") == [1.0]
+
+
+@pytest.mark.parametrize("scorer", ["prefix-cache-scorer", "precise-prefix-cache-scorer"])
+def test_prefixes_count_by_their_share_of_the_prompt(scorer: str) -> None:
+    """6 of 8 blocks are 0.75; an endpoint of which nothing is known gets nothing."""
+    views = workers("a", "b", "c")
+    say(views[0], PREFIX_MATCH, PrefixMatch(matched_blocks=6, total_blocks=8, block_tokens=512))
+    say(views[1], PREFIX_MATCH, PrefixMatch(matched_blocks=0, total_blocks=0, block_tokens=512))
+
+    assert scores(scorer, views) == [0.75, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "score"), [(4, 0.078125), (8, 0.25), (16, 0.875), (20, 0.90625)]
+)
+def test_prefixes_count_by_their_length_if_told_so(blocks: int, score: float) -> None:
+    """8 of 32 blocks: 0.75 x (8 / 16) squared + 0.25 x 8 / 32; 16 blocks are as long as can be."""
+    (view,) = workers("a")
+    match = PrefixMatch(matched_blocks=blocks, total_blocks=32, block_tokens=512)
+    say(view, PREFIX_MATCH, match)
+
+    assert scores("prefix-cache-scorer", [view], matchLengthWeight=0.75) == [score]
+
+
+def test_prefixes_of_which_nothing_is_known_have_no_say() -> None:
+    """Without an index or a memory of Picks the scorer is left out."""
+    with pytest.raises(NoSignalError):
+        scores("prefix-cache-scorer", workers("a", "b"))
