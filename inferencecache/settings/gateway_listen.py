@@ -11,7 +11,7 @@ class GatewayListenSettings:
     """Where clients come in."""
 
     bind_address: str = knob(
-        ":8000",
+        ":8090",
         flag="listen",
         kind=KnobKind.ADDRESS,
         help="Where requests of clients are taken.",
