@@ -15,6 +15,7 @@ from inferencecache.picker.fleet import EngineKind
 from inferencecache.picker.prompt.conversation import Conversation, TextPrompt
 from inferencecache.picker.prompt.special_tokens import SpecialTokens, any_of, pieces_of
 from inferencecache.picker.prompt.template_input import (
+    as_rendered,
     before_media,
     continued,
     template_variables,
@@ -106,7 +107,8 @@ class LocalTokenizer:
             NotContinuedError: The answer shall go on with a turn that the template left out.
             Exception: Whatever the template raises.
         """
-        return before_media(self._rendered(conversation, engine))
+        rendered, appended = as_rendered(conversation, engine)
+        return before_media(self._rendered(rendered, engine) + appended)
 
     def pieces(self, text: str) -> list[str]:
         """Return *text* in pieces whose tokens, one after the other, are its own."""

@@ -6,6 +6,7 @@ knows no parts. A template that writes tools as JSON shows all of that.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -37,6 +38,21 @@ def template_variables(
         "tools": _tools(conversation, engine),
         "add_generation_prompt": conversation.adds_generation_prompt,
     }
+
+
+def as_rendered(conversation: Conversation, engine: EngineKind) -> tuple[Conversation, str]:
+    """Return what an engine has its template write, and what it appends to that.
+
+    SGLang always writes an answer's head, and goes on with the last turn by appending its text.
+    """
+    if engine is not EngineKind.SGLANG:
+        return conversation, ""
+    last = conversation.messages[-1]
+    with_head = replace(conversation, adds_generation_prompt=True, continues_final_message=False)
+    if not conversation.continues_final_message or last.role != "assistant" or last.has_media:
+        return with_head, ""
+    text = "\n".join(part for part in last.parts if isinstance(part, str))
+    return replace(with_head, messages=conversation.messages[:-1]), text
 
 
 def before_media(text: str) -> tuple[str, str | None]:

@@ -8,6 +8,7 @@ from prompt_rig import chat, conversation
 from inferencecache.picker.fleet import EngineKind
 from inferencecache.picker.prompt.template_input import (
     MEDIA_MARK,
+    as_rendered,
     before_media,
     continued,
     template_variables,
@@ -171,3 +172,23 @@ def test_an_answer_goes_on_behind_the_last_turns_text(
     body = chat(("user", "one"), ("assistant", last), continue_final_message=True)
 
     assert continued(written, conversation(body)) == kept
+
+
+def test_sglang_appends_the_turn_that_an_answer_goes_on_with() -> None:
+    """Its template writes the head of an answer, whatever the body says of it."""
+    body = chat(("user", "count"), ("assistant", ["one", "two"]), continue_final_message=True)
+    whole = conversation(body)
+    rendered, appended = as_rendered(whole, EngineKind.SGLANG)
+
+    assert (len(rendered.messages), appended) == (1, "one\ntwo")
+    assert (rendered.adds_generation_prompt, rendered.continues_final_message) == (True, False)
+    assert as_rendered(whole, EngineKind.VLLM) == (whole, "")
+
+
+def test_sglang_goes_on_with_nobody_elses_turn() -> None:
+    """Only an assistant's; and it has no switch for the head of an answer."""
+    body = chat(("user", "count"), continue_final_message=True, add_generation_prompt=False)
+    rendered, appended = as_rendered(conversation(body), EngineKind.SGLANG)
+
+    assert (len(rendered.messages), appended) == (1, "")
+    assert rendered.adds_generation_prompt
