@@ -20,6 +20,11 @@ from inferencecache.picker.request import Api
 from inferencecache.picker.request.envelope import read_value
 
 _CONVERSATIONS: Final = frozenset({Api.CHAT_COMPLETIONS, Api.ANTHROPIC_MESSAGES, Api.RESPONSES})
+_SEVERAL: Final = frozenset({b'"', b"["})
+_BLANKS: Final = b" \t\r\n"
+_LOOK_BYTES: Final = 64
+"""Nobody puts more blanks before the first value."""
+
 MALFORMED: Final = NoBlocks(why="prompt_malformed", is_by_design=True)
 """Of a prompt that every engine refuses."""
 
@@ -52,7 +57,7 @@ def without_tokens(api: Api, body: PromptBody) -> str:
 
 def holds_token_ids(body: PromptBody) -> bool:
     """Return whether the prompt is given as token ids."""
-    start = bytes(memoryview(body.keys.prompt)[:64]).lstrip(b"[ \t\r\n")
+    start = bytes(memoryview(body.keys.prompt)[:_LOOK_BYTES]).lstrip(b"[" + _BLANKS)
     return start[:1] != b"" and start[:1] in b"-0123456789"
 
 
@@ -82,15 +87,27 @@ def read_prompt(api: Api, body: PromptBody) -> Prompt | NoBlocks:
 
 
 def _completion(keys: PromptKeys, raw: Raw) -> Prompt | NoBlocks:
-    prompt: Any = read_value(raw, Any)
-    if isinstance(prompt, list) and prompt and isinstance(prompt[0], (str, list)):
-        prompt = prompt[0]
-    if isinstance(prompt, str):
-        adds = is_true(keys.add_special_tokens, default=True)
-        return TextPrompt(text=prompt, adds_special_tokens=adds)
-    if isinstance(prompt, list) and prompt and all(type(token) is int for token in prompt):
-        return TokenIdPrompt(token_ids=prompt)
-    return MALFORMED
+    """Return the prompt, or the first of several: a text, or a list of token ids."""
+    if _begins_with(raw, b"["):
+        several = read_value(raw, list[Raw]) if _first_of(raw) in _SEVERAL else None
+        raw = several[0] if several else raw
+    if _begins_with(raw, b"["):
+        token_ids = read_value(raw, list[int])  # reads a million at once, without a look at each
+        return TokenIdPrompt(token_ids=token_ids) if token_ids else MALFORMED
+    text = read_value(raw, str)
+    if text is None:
+        return MALFORMED
+    adds = is_true(keys.add_special_tokens, default=True)
+    return TextPrompt(text=text, adds_special_tokens=adds)
+
+
+def _begins_with(raw: Raw, first: bytes) -> bool:
+    return bytes(memoryview(raw)[:1]) == first
+
+
+def _first_of(raw: Raw) -> bytes:
+    """Return the byte with which the first value in a list begins."""
+    return bytes(memoryview(raw)[1:_LOOK_BYTES]).lstrip(_BLANKS)[:1]
 
 
 def _messages(api: Api, keys: PromptKeys) -> tuple[Message, ...] | None:
