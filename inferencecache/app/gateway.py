@@ -17,6 +17,7 @@ from inferencecache.settings.gateway import GatewaySettings
 from inferencecache.settings.gateway_check import check_gateway
 from inferencecache.transport.delivery_tls import server_credentials
 from inferencecache.transport.gateway_answer import AnswerPasser
+from inferencecache.transport.gateway_attempt_log import AttemptLog
 from inferencecache.transport.gateway_backends import Backends
 from inferencecache.transport.gateway_exchange import ExchangeParts
 from inferencecache.transport.gateway_http import GatewayPages
@@ -201,6 +202,9 @@ class Gateway:
             metrics=self.metrics,
             clock=self._clock,
             log=self._log,
+            attempt_log=AttemptLog(
+                self._log, self._clock, settings.process.failure_log_interval_ns
+            ),
         )
         pages = GatewayPages(parts, self._keys)
         return _Running(

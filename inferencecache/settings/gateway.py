@@ -171,7 +171,7 @@ class GatewayRequestSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayProcessSettings:
-    """How the gateway ends."""
+    """How the gateway ends, and how much it complains until then."""
 
     drain_ns: int = knob(
         30 * NS_PER_S,
@@ -180,6 +180,14 @@ class GatewayProcessSettings:
         unit="ns",
         minimum=0,
         help="Longest time that running requests and their reports get to finish after a signal.",
+    )
+    failure_log_interval_ns: int = knob(
+        NS_PER_S,
+        flag="failure-log-interval",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Attempts that fail in the same way are logged at most this often.",
     )
 
 

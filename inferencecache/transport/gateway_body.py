@@ -73,6 +73,8 @@ class ClientBody:
             yield chunk
 
     async def _read(self) -> bytes:
+        if self._content.at_eof():  # told again and again, the library takes it for a mistake
+            return b""
         try:
             async with asyncio.timeout(self._settings.upload_idle_ns / NS_PER_S):
                 chunk = await self._content.read(self._settings.chunk_bytes)

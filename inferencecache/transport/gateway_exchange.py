@@ -8,8 +8,7 @@ Rules of this file
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, Never
 
@@ -30,7 +29,8 @@ from inferencecache.gateway import (
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.settings.gateway import GatewaySettings
 from inferencecache.transport.gateway_answer import AnswerPasser, BegunAnswer
-from inferencecache.transport.gateway_backends import Backends, UnresolvedBackendError
+from inferencecache.transport.gateway_attempt_log import AttemptLog
+from inferencecache.transport.gateway_backends import Backends
 from inferencecache.transport.gateway_body import ClientBody, PulledBody, ShortPullError
 from inferencecache.transport.gateway_fault import (
     AttemptFailedError,
@@ -38,8 +38,9 @@ from inferencecache.transport.gateway_fault import (
     RefusedError,
 )
 from inferencecache.transport.gateway_metrics import GatewayMetrics
-from inferencecache.transport.gateway_picker import PickerCallError, PickerClient, PickFacts
+from inferencecache.transport.gateway_picker import PickerCallError, PickerClient
 from inferencecache.transport.gateway_reports import ReportLine, Reports
+from inferencecache.transport.gateway_target import Asked, target_of
 from inferencecache.transport.gateway_upstream import Target, UpstreamError, Upstreams
 from inferencecache.transport.structured_log import EventLog
 
@@ -54,9 +55,6 @@ _KEY_REFUSED: Final = frozenset(
 )
 _ANSWERS: Final = frozenset({2, 4, 5})
 """Hundreds of the statuses that a client is shown."""
-_UNRESOLVED: Final = refusal_of_provider(
-    "backend_unresolved", "The provider's backend cannot be used."
-)
 _REFUSES_KEY: Final = refusal_of_provider(
     "backend_unauthorized", "The provider refuses the gateway's key."
 )
@@ -86,7 +84,8 @@ class ExchangeParts:
         room: Where bodies are kept.
         metrics: Counts.
         clock: Measures.
-        log: Told about each request at DEBUG, about trouble louder.
+        log: Told about each request at DEBUG.
+        attempt_log: Told about attempts that came to nothing.
     """
 
     settings: GatewaySettings
@@ -99,23 +98,7 @@ class ExchangeParts:
     metrics: GatewayMetrics
     clock: Clock
     log: EventLog
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the head of a request says.
-
-    Attributes:
-        path: One of the API's.
-        query: As it came, without the question mark.
-        facts: For the picker.
-        headers: For the destination.
-    """
-
-    path: str
-    query: str
-    facts: PickFacts
-    headers: Sequence[tuple[str, str]] = field(repr=False)
+    attempt_log: AttemptLog
 
 
 class Exchange:
@@ -147,7 +130,12 @@ class Exchange:
                 try:
                     return await self._attempt(body)
                 except AttemptFailedError as error:
-                    self._note(error, attempt)
+                    self._parts.attempt_log.failed(
+                        error.failure,
+                        request_id=self._asked.facts.request_id,
+                        attempt=attempt,
+                        detail=error.detail,
+                    )
                     left = attempts_max - attempt
                     if not may_retry(error.failure, left, is_replayable=body.is_replayable):
                         raise RefusedError(error.refusal) from None
@@ -161,9 +149,27 @@ class Exchange:
     async def _attempt(self, body: ClientBody) -> web.StreamResponse:
         picked = await self._choose(body)
         line = self._parts.reports.line(picked.response_id, self._asked.facts.request_id)
-        pulled = PulledBody(self._parts.picker.pull(picked.response_id), picked.body_total_bytes)
         try:
-            target = await self._target(picked)
+            target = await target_of(picked, self._asked, self._parts.backends)
+            return await self._dispatch(target, picked, line, body)
+        except AttemptFailedError as error:
+            line.abort(_ABORTS.get(error.failure, "REASON_UNSPECIFIED"), error.detail)
+            await line.told()  # or the next attempt would be led to the same place
+            raise
+        finally:
+            line.abort("NOT_DISPATCHED")  # says nothing where an end was told
+
+    async def _dispatch(
+        self, target: Target, picked: pb.PickResponse, line: ReportLine, body: ClientBody
+    ) -> web.StreamResponse:
+        """Pull the body, send it on, and pass the answer on.
+
+        Raises:
+            AttemptFailedError: There is no answer for the client.
+        """
+        pull = self._parts.picker.pull(picked.response_id)
+        pulled = PulledBody(pull, picked.body_total_bytes)
+        try:
             await self._open(pulled)
             begun = await self._send(target, pulled, line, picked)
             try:
@@ -171,12 +177,7 @@ class Exchange:
                 return await self._parts.passer.run(self._request, begun)
             finally:
                 begun.response.close()
-        except AttemptFailedError as error:
-            line.abort(_ABORTS.get(error.failure, "REASON_UNSPECIFIED"), error.detail)
-            await line.told()  # or the next attempt would be led to the same place
-            raise
         finally:
-            line.abort("NOT_DISPATCHED")  # says nothing where an end was told
             pulled.close()
 
     async def _choose(self, body: ClientBody) -> pb.PickResponse:
@@ -225,35 +226,6 @@ class Exchange:
         if error.is_stale:
             raise AttemptFailedError(Failure.STALE_ID, PICKER_DOWN, error.detail) from None
         raise RefusedError(refusal) from None
-
-    async def _target(self, picked: pb.PickResponse) -> Target:
-        """Return where the request is sent.
-
-        Raises:
-            AttemptFailedError: The backend of a provider cannot be resolved.
-        """
-        asked = self._asked
-        if picked.WhichOneof("destination") == "local":
-            base = f"http://{picked.local.endpoint}"
-            url = target_url(base, "", asked.path, asked.query)
-            return Target(kind="worker", url=url, headers=asked.headers)
-        ref = picked.provider.backend_ref
-        try:
-            backend = await self._parts.backends.resolve(ref.namespace, ref.name)
-        except UnresolvedBackendError as error:
-            raise AttemptFailedError(Failure.UNRESOLVED, _UNRESOLVED, error.reason) from None
-        headers = list(asked.headers)
-        if backend.auth is not None:
-            name = backend.auth[0].lower()
-            headers = [header for header in headers if header[0].lower() != name]
-            headers.append(backend.auth)
-        return Target(
-            kind="provider",
-            url=target_url(backend.base_url, picked.provider.path, asked.path, asked.query),
-            headers=headers,
-            tls=backend.tls,
-            server_name=backend.server_name,
-        )
 
     async def _open(self, pulled: PulledBody) -> None:
         try:
@@ -353,16 +325,6 @@ class Exchange:
         finally:
             if response is not None:
                 response.close()
-
-    def _note(self, error: AttemptFailedError, attempt: int) -> None:
-        """Log why an attempt came to nothing."""
-        self._parts.log.warning(
-            "gateway_attempt_failed",
-            request_id=self._asked.facts.request_id,
-            attempt=attempt,
-            failure=error.failure.value,
-            detail=error.detail,
-        )
 
 
 def _failure_of(status: int, *, is_provider: bool) -> AttemptFailedError | None:

@@ -24,10 +24,11 @@ from inferencecache.gateway import (
     qos_name,
     request_headers,
 )
-from inferencecache.transport.gateway_exchange import Asked, Exchange, ExchangeParts
+from inferencecache.transport.gateway_exchange import Exchange, ExchangeParts
 from inferencecache.transport.gateway_fault import RefusedError
 from inferencecache.transport.gateway_keys import KeyFile
 from inferencecache.transport.gateway_picker import PickFacts
+from inferencecache.transport.gateway_target import Asked
 from inferencecache.transport.random_ids import random_id
 
 _OTHER: Final = "other"

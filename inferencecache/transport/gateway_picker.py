@@ -151,7 +151,7 @@ class PickerClient:
             )
 
     def pull(self, response_id: int) -> "Pull":
-        """Ask for the body; nothing happens before it is read."""
+        """Ask for the body; it comes as it is read."""
         request = pb.PullBodyRequest(response_id=response_id)
         return Pull(self._stub.PullBody(request, timeout=self._pull_s))
 

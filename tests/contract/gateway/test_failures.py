@@ -256,3 +256,30 @@ async def test_a_provider_may_want_a_certificate(tmp_path: Path) -> None:
         spec = f"baseURL: 'https://localhost:{paid.port}', {tls}"
         async with serve_gateway(tmp_path, vendor(), backend(spec)) as served:
             assert (await served.chat()).status == 200
+
+
+@pytest.mark.parametrize(("kept_bytes", "status"), [(1_000, 200), (0, 503)])
+async def test_a_picker_that_has_forgotten_is_asked_anew(
+    tmp_path: Path, kept_bytes: int, status: int
+) -> None:
+    """From the beginning, if the body is still there."""
+    requests = GatewayRequestSettings(replay_bytes_max=kept_bytes)
+    async with (
+        serve_upstream() as upstream,
+        serve_gateway(tmp_path, worker(upstream.address), requests=requests) as served,
+    ):
+        plane = served.fleet.server.picker.plane
+        begin, forgotten = plane.begin, []
+
+        def forget_first(stream_id: int) -> object:
+            if not forgotten:
+                forgotten.append(stream_id)
+                plane.bodies.expire(2**62)
+            return begin(stream_id)
+
+        plane.begin = forget_first  # type: ignore[method-assign] # as if much time had passed
+        assert (await served.chat()).status == status
+        assert len(forgotten) == 1
+        await served.settled()
+        page = await served.metrics()
+        assert 'picker_failures_total{method="Pick",status="NOT_FOUND"} 1.0' in page
