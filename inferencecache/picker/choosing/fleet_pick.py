@@ -121,7 +121,8 @@ class FleetPick:
         if found.refusal:
             return self._refused(Outcome.NO_WORKERS, found.refusal, found)
         everybody = [view for _, tier_views in views for view in tier_views]
-        self._run.give(given_to_plugins(everybody, self._outlook))
+        if self._run.has_plugins:
+            self._run.give(given_to_plugins(everybody, self._outlook))
         await self._run.produce(everybody)
         refusal = self._run.admit(everybody)
         if refusal is not None:

@@ -46,6 +46,9 @@ class Knowledge:
 class Outlook:
     """The candidates of one Pick.
 
+    Asked about a candidate for the first time, it looks, and then keeps what it saw; so nothing is
+    to be asked before the last step that waits.
+
     Args:
         knowledge: What is known of them.
         found: Where the prompt is warm.
@@ -60,7 +63,15 @@ class Outlook:
         is_counted: As given.
     """
 
-    __slots__ = ("_knowledge", "_now_ns", "_spread", "found", "is_counted", "prompt_tokens")
+    __slots__ = (
+        "_knowledge",
+        "_now_ns",
+        "_situations",
+        "_spread",
+        "found",
+        "is_counted",
+        "prompt_tokens",
+    )
 
     def __init__(  # noqa: PLR0913 - all that an outlook depends on
         self,
@@ -75,6 +86,7 @@ class Outlook:
         self._knowledge = knowledge
         self._spread = spread
         self._now_ns = now_ns
+        self._situations: dict[str, Situation] = {}
         self.found = found
         self.prompt_tokens = prompt_tokens
         self.is_counted = is_counted
@@ -91,50 +103,56 @@ class Outlook:
         """Return what *candidate* has of the prompt."""
         return self.found.matches.get(candidate.name, NO_MATCH)
 
-    def uncached_of(self, candidate: Candidate) -> int:
-        """Return how many tokens of the prompt *candidate* must compute."""
-        matched = self.found.matches.get(candidate.name)
-        return max(0, self.prompt_tokens - (0 if matched is None else matched.matched_tokens))
+    def situation_of(self, candidate: Candidate) -> Situation:
+        """Return what the request would meet at *candidate*."""
+        situation = self._situations.get(candidate.name)
+        if situation is None:
+            situation = self._situations[candidate.name] = self._seen(candidate)
+        return situation
 
-    def situation_of(self, candidate: Candidate, *, is_spread: bool = False) -> Situation:
-        """Return what the request would meet at *candidate*.
+    def estimated_ms(self, candidate: Candidate, *, is_spread: bool = False) -> float:
+        """Return when *candidate* is estimated to give a first token, in milliseconds.
 
         Args:
             candidate: Where.
             is_spread: Whether what others have to do counts as often as this Pick wants, not once.
         """
-        knowledge, endpoint = self._knowledge, candidate.endpoint
-        load = knowledge.loads.loads.get(candidate.name, IDLE)
-        requests, waiting = knowledge.queue_of(candidate, self._now_ns)
-        share = self._spread if is_spread else 1.0
-        if endpoint is not None:
-            share /= endpoint.weight
-        return Situation(
-            uncached_tokens=self.uncached_of(candidate),
-            uncached_tokens_ahead=load.prefill_tokens * share,
-            requests_ahead=requests * share,
-            waiting_ahead=waiting * share,
-        )
-
-    def estimated_ms(self, candidate: Candidate, *, is_spread: bool = False) -> float:
-        """Return when *candidate* is estimated to give a first token, in milliseconds."""
+        situation = self._spread_out(candidate) if is_spread else self.situation_of(candidate)
         return self._knowledge.foresight.estimated_ms(
-            candidate,
-            self.situation_of(candidate, is_spread=is_spread),
-            self.prompt_tokens,
-            self._now_ns,
+            candidate, situation, self.prompt_tokens, self._now_ns
         )
 
     def predicted_ms(self, candidate: Candidate, *, is_spread: bool = False) -> float | None:
         """Return the same from reports; None where there are too few."""
+        situation = self._spread_out(candidate) if is_spread else self.situation_of(candidate)
         return self._knowledge.foresight.predicted_ms(
-            candidate,
-            self.situation_of(candidate, is_spread=is_spread),
-            self.prompt_tokens,
-            self._now_ns,
+            candidate, situation, self.prompt_tokens, self._now_ns
         )
 
     def expected_ms(self, candidate: Candidate) -> float:
         """Return the best that is known: the prediction, or else the estimate."""
         predicted_ms = self.predicted_ms(candidate)
         return self.estimated_ms(candidate) if predicted_ms is None else predicted_ms
+
+    def _spread_out(self, candidate: Candidate) -> Situation:
+        situation, spread = self.situation_of(candidate), self._spread
+        if spread == 1.0:
+            return situation
+        own, ahead, requests, waiting = situation
+        return Situation(own, ahead * spread, requests * spread, waiting * spread)
+
+    def _seen(self, candidate: Candidate) -> Situation:
+        knowledge, name, member = self._knowledge, candidate.name, candidate.member
+        load = knowledge.loads.loads.get(name, IDLE)
+        matched = self.found.matches.get(name)
+        own = self.prompt_tokens
+        if matched is not None:
+            own = max(0, own - matched.matched_tokens)
+        requests, waiting = load.requests, 0
+        endpoint = candidate.endpoint
+        if endpoint is None or not isinstance(member, WorkerSet):
+            return Situation(own, load.prefill_tokens, requests)
+        if len(knowledge.signals) or requests > member.priors.concurrency_max:
+            requests, waiting = knowledge.queue_of(candidate, self._now_ns)
+        weight = endpoint.weight
+        return Situation(own, load.prefill_tokens / weight, requests / weight, waiting / weight)

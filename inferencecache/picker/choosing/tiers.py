@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from inferencecache.picker.choosing.outlook import Knowledge
 from inferencecache.picker.fleet import Candidate, Tier, WorkerSet
+from inferencecache.picker.load import IDLE
 from inferencecache.picker.pipeline import EndpointView
 
 Views = list[tuple[Tier, list[EndpointView]]]
@@ -37,13 +38,17 @@ def saturation_of(candidates: Iterable[Candidate], knowledge: Knowledge, now_ns:
 
     Complexity: O(candidates).
     """
-    load, room = 0, 0
+    requests, room = 0, 0
+    loads, hears_engines = knowledge.loads.loads, len(knowledge.signals)
     for candidate in candidates:
         member = candidate.member
         if isinstance(member, WorkerSet):
             room += member.priors.concurrency_max
-            load += knowledge.queue_of(candidate, now_ns).requests
-    return load / room if room else 0.0
+            if hears_engines:
+                requests += knowledge.queue_of(candidate, now_ns).requests
+            else:
+                requests += loads.get(candidate.name, IDLE).requests
+    return requests / room if room else 0.0
 
 
 def in_order(views: Views, knowledge: Knowledge, now_ns: int, *, may_spill: bool) -> list[TierTurn]:

@@ -6,6 +6,7 @@ from inferencecache.picker.choosing.outlook import Knowledge, Outlook
 from inferencecache.picker.choosing.survey import Survey
 from inferencecache.picker.choosing.tiers import Views
 from inferencecache.picker.fleet import Candidate
+from inferencecache.picker.load import IDLE
 from inferencecache.picker.pipeline import (
     NO_LOAD,
     PREFIX_MATCH,
@@ -22,12 +23,11 @@ from inferencecache.picker.prefix import PrefixSource
 def views_of(found: Survey, knowledge: Knowledge, now_ns: int) -> Views:
     """Return the candidates of *found*, all with their load of this moment."""
     loads, signals = knowledge.loads.loads, knowledge.signals
-    by_count = {0: NO_LOAD}
+    hears_engines, by_count = len(signals), {0: NO_LOAD}
 
     def view(candidate: Candidate) -> EndpointView:
-        load = loads.get(candidate.name)
-        count = 0 if load is None else load.requests
-        signal = signals.of(candidate.name, now_ns)
+        count = loads.get(candidate.name, IDLE).requests
+        signal = signals.of(candidate.name, now_ns) if hears_engines else None
         if signal is not None:
             return EndpointView(
                 candidate,

@@ -29,7 +29,7 @@ from inferencecache.picker.pipeline.following import ResponseFollower, ResponseP
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
 from inferencecache.picker.pipeline.keys import GIVEN_KEYS
 from inferencecache.picker.pipeline.observer import FailureKind, Hook, PipelineObserver
-from inferencecache.picker.pipeline.pipeline import Pipeline
+from inferencecache.picker.pipeline.pipeline import EMPTY_PIPELINE, Pipeline
 from inferencecache.picker.pipeline.plugin import HookT, Named
 from inferencecache.picker.pipeline.produced import Produced
 from inferencecache.picker.pipeline.producer_work import ProducerRunner, ProducerWork
@@ -117,6 +117,11 @@ class PipelineRun:
         self.question = question
         self.request = request
         self.degraded: list[str] = []
+
+    @property
+    def has_plugins(self) -> bool:
+        """Whether there is anybody to be told anything."""
+        return self._pipeline is not EMPTY_PIPELINE
 
     def pre_admit(self) -> Refusal | None:
         """Let PreAdmitters change the request; the first that raises stops it."""

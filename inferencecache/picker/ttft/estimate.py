@@ -25,17 +25,19 @@ def estimated_ttft_ms(
     1573.0
 
     Args:
-        situation: What the request would meet.
+        situation: What the request would meet; nothing in it is negative.
         priors: What is believed of the engine.
         settings: What each request ahead adds.
 
     Complexity: O(1).
     """
-    tokens = max(0, situation.uncached_tokens) + max(0, situation.uncached_tokens_ahead)
-    prefill_ms = _MS_PER_S * tokens / priors.prefill_tokens_per_s
-    ahead_ms = max(0, situation.requests_ahead) * settings.request_ahead_ms
-    waiting_ms = max(0, situation.waiting_ahead) * settings.waiting_request_ms
-    return priors.base_ttft_ms + prefill_ms + ahead_ms + waiting_ms
+    own, ahead, requests, waiting = situation
+    return (
+        priors.base_ttft_ms
+        + _MS_PER_S * (own + ahead) / priors.prefill_tokens_per_s
+        + requests * settings.request_ahead_ms
+        + waiting * settings.waiting_request_ms
+    )
 
 
 def prior_weights(priors: PriorsForEngine, settings: TtftSettings) -> Features:

@@ -19,6 +19,13 @@ _START_MOVED = 0.01
 """A start that moved by less than this share is not worth a new solution."""
 
 
+def weighed(weights: Features, features: Features) -> float:
+    """Return the sum of *features* by their *weights*."""
+    w0, w1, w2, w3 = weights
+    f0, f1, f2, f3 = features
+    return w0 * f0 + w1 * f1 + w2 * f2 + w3 * f3
+
+
 class ForgettingFit:
     """Weights for :class:`Situation` features, learnt from observed milliseconds.
 
@@ -47,7 +54,7 @@ class ForgettingFit:
         self._outlier_spreads = outlier_spreads
         self._gram = [[0.0] * FEATURE_COUNT for _ in range(FEATURE_COUNT)]
         self._moment = [0.0] * FEATURE_COUNT
-        self._weights = [0.0] * FEATURE_COUNT
+        self._weights: Features = (0.0, 0.0, 0.0, 0.0)
         self._start: Features | None = None
         self._is_solved = False
         self._spread: float | None = None
@@ -79,17 +86,16 @@ class ForgettingFit:
 
         Complexity: O(1); a new solution after each report.
         """
-        if not self._is_solved or self._has_moved(start):
-            self._solve(start)
-        return sum(
-            weight * feature for weight, feature in zip(self._weights, features, strict=True)
-        )
+        return weighed(self.weights(start), features)
 
     def weights(self, start: Features) -> Features:
-        """Return the weights; none is negative."""
-        self.value((0.0, 0.0, 0.0, 0.0), start)
-        first, second, third, fourth = self._weights
-        return (first, second, third, fourth)
+        """Return the weights; none is negative.
+
+        Complexity: O(1); a new solution after each report.
+        """
+        if not self._is_solved or self._has_moved(start):
+            self._solve(start)
+        return self._weights
 
     def _has_moved(self, start: Features) -> bool:
         before = self._start
@@ -135,6 +141,7 @@ class ForgettingFit:
                     weights[column] = weight
                 break
             kept = [column for column, weight in zip(kept, found, strict=True) if weight > 0.0]
-        self._weights = weights
+        first, second, third, fourth = weights
+        self._weights = (first, second, third, fourth)
         self._start = start
         self._is_solved = True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from inferencecache.picker.fleet import ObjectName, PriorsForEngine
 from inferencecache.picker.ttft.estimate import prior_weights
-from inferencecache.picker.ttft.fit import ForgettingFit
+from inferencecache.picker.ttft.fit import ForgettingFit, weighed
 from inferencecache.picker.ttft.recent import RecentEvidence
 from inferencecache.picker.ttft.situation import Features, Situation
 from inferencecache.settings.picker_ttft import TtftSettings
@@ -17,8 +17,19 @@ from inferencecache.settings.picker_ttft import TtftSettings
 
 @dataclass(slots=True)
 class _SetModel:
+    """What is known of a set.
+
+    Attributes:
+        fit: Of all its workers.
+        evidence: How recent it is.
+        priors: What was believed of it.
+        start: The same, as weights to start from.
+    """
+
     fit: ForgettingFit
     evidence: RecentEvidence
+    priors: PriorsForEngine
+    start: Features
 
 
 class WorkerPredictor:
@@ -63,8 +74,8 @@ class WorkerPredictor:
         """
         clamped_ms = min(max(1.0, observed_ms), float(self._settings.observed_ms_max))
         features = situation.features()
-        of_set = self._set_model(worker_set)
-        start = prior_weights(priors, self._settings)
+        of_set = self._set_model(worker_set, priors)
+        start = self._start(of_set, priors)
         of_set.fit.observe(features, clamped_ms, start, now_ns)
         of_set.evidence.add(now_ns)
         fit = self._worker_fit(worker_set, endpoint)
@@ -87,12 +98,10 @@ class WorkerPredictor:
         if of_set is None or not of_set.evidence.is_enough(now_ns):
             return None
         features = situation.features()
-        set_weights: Features = of_set.fit.weights(prior_weights(priors, self._settings))
+        set_weights = of_set.fit.weights(self._start(of_set, priors))
         fit = self._workers.get((worker_set, endpoint))
         predicted_ms = (
-            sum(w * f for w, f in zip(set_weights, features, strict=True))
-            if fit is None
-            else fit.value(features, set_weights)
+            weighed(set_weights, features) if fit is None else fit.value(features, set_weights)
         )
         return min(max(1.0, predicted_ms), float(self._settings.observed_ms_max))
 
@@ -100,14 +109,23 @@ class WorkerPredictor:
         """Drop what is known of one endpoint, because it is another one now."""
         self._workers.pop((worker_set, endpoint), None)
 
-    def _set_model(self, worker_set: ObjectName) -> _SetModel:
+    def _start(self, of_set: _SetModel, priors: PriorsForEngine) -> Features:
+        """Return what is believed of a set as weights; the same object until that changes."""
+        if of_set.priors is not priors:
+            of_set.priors = priors
+            of_set.start = prior_weights(priors, self._settings)
+        return of_set.start
+
+    def _set_model(self, worker_set: ObjectName, priors: PriorsForEngine) -> _SetModel:
         model = self._sets.get(worker_set)
         if model is None:
             if len(self._sets) >= self._workers_max:
                 self._sets.popitem(last=False)
             model = _SetModel(
-                self._new_fit(),
-                RecentEvidence(self._settings.samples_min, self._settings.window_ns),
+                fit=self._new_fit(),
+                evidence=RecentEvidence(self._settings.samples_min, self._settings.window_ns),
+                priors=priors,
+                start=prior_weights(priors, self._settings),
             )
             self._sets[worker_set] = model
         self._sets.move_to_end(worker_set)

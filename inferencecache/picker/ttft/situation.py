@@ -1,7 +1,6 @@
 """What a time to the first token depends on."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 TOKENS_PER_UNIT: Final = 1_000.0
 """Tokens are weighed by the thousand, so that all numbers of a fit are of one size."""
@@ -12,11 +11,10 @@ Features = tuple[float, float, float, float]
 """1, thousands of own tokens, thousands of tokens ahead, requests ahead."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(NamedTuple):
     """A request as an endpoint would meet it.
 
-    What is ahead of it may be a fraction: it counts by the endpoint's weight.
+    Nothing of it is negative. What is ahead may be a fraction: it counts by the endpoint's weight.
 
     Attributes:
         uncached_tokens: Tokens of its prompt that the endpoint must compute.
@@ -34,7 +32,7 @@ class Situation:
         """Return it as a row of a fit."""
         return (
             1.0,
-            max(0, self.uncached_tokens) / TOKENS_PER_UNIT,
-            max(0, self.uncached_tokens_ahead) / TOKENS_PER_UNIT,
-            float(max(0, self.requests_ahead)),
+            self.uncached_tokens / TOKENS_PER_UNIT,
+            self.uncached_tokens_ahead / TOKENS_PER_UNIT,
+            float(self.requests_ahead),
         )
