@@ -179,12 +179,9 @@ class CacheSignal:
         if isinstance(blocks, NoBlocks):
             if blocks.why == _READS_NO_CACHE:
                 return None
-            if blocks.why == _NO_TOKENIZER and worker_set.prefix is PrefixUse.PRECISE:
-                sense.degraded[_TOKENIZER_MISSING] = None
-            elif blocks.why == _MEDIA:
-                sense.degraded[f"{_MEDIA}_truncated"] = None
-            elif not blocks.is_by_design:
-                sense.degraded[blocks.why] = None
+            missing = _missing(blocks, worker_set)
+            if missing:
+                sense.degraded[missing] = None
             return self._by_characters(sense, worker_set, row)
         if not blocks.is_exact:
             return self._by_characters(sense, worker_set, row)
@@ -280,6 +277,15 @@ def _by_set(candidates: Sequence[Candidate]) -> list[_Group]:
             members = groups.setdefault((id(member), id(row)), fresh)[3]
         members.append((candidate.name, endpoint.name))
     return list(groups.values())
+
+
+def _missing(blocks: NoBlocks, worker_set: WorkerSet) -> str:
+    """Return what is missing where there are no blocks, empty for nothing."""
+    if blocks.why == _MEDIA:
+        return f"{_MEDIA}_truncated"
+    if blocks.why == _NO_TOKENIZER and worker_set.prefix is PrefixUse.PRECISE:
+        return _TOKENIZER_MISSING
+    return "" if blocks.is_by_design else blocks.why
 
 
 def _tenant(question: Question, worker_set: WorkerSet) -> str:

@@ -148,6 +148,17 @@ async def test_workers_that_the_index_never_hears_of_are_told(
         ]
 
 
+async def test_a_tokenizer_that_is_not_there_degrades_and_shows(tmp_path: Path) -> None:
+    """Text cannot be compared without it; token ids can."""
+    lost = SET.replace("blockSizeTokens", f"tokenizer: {tmp_path}/lost, blockSizeTokens")
+    async with serve_fleet(tmp_path, lost) as served:
+        await report(served.server.grpc_target, "a", PROMPT)
+        picked = await served.pick(b'{"model": "m", "prompt": "a text"}', tenant="t")
+        assert (picked.outcome, facts(picked)["degraded"]) == (DEGRADED, "tokenizer_missing")
+        assert (await served.states())["local"] == "Accepted,TokenizerMissing"
+        assert (await served.pick(body(), tenant="t")).outcome == OK
+
+
 async def test_trust_and_error_show_as_numbers(tmp_path: Path) -> None:
     """By worker, as the final report says."""
     async with serve_fleet(tmp_path, SET) as served:
