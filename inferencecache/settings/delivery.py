@@ -84,13 +84,22 @@ class DeliverySettings:
     )
 
     round_keys_max: int = knob(
-        16_384,
+        8_192,
         flag="max-round-keys",
         kind=KnobKind.INTEGER,
         unit="keys",
         minimum=1,
         maximum=1_048_576,
         help="Most keys of one replica sent before their acknowledgement is waited for.",
+    )
+    round_chains_max: int = knob(
+        1_024,
+        flag="max-round-chains",
+        kind=KnobKind.INTEGER,
+        unit="chains",
+        minimum=1,
+        maximum=1_048_576,
+        help="Most stretches of prompts that these keys may be part of.",
     )
     drain_ns: int = knob(
         5 * NS_PER_S,

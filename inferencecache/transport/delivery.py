@@ -23,7 +23,7 @@ Rules of this file
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 import grpc
@@ -50,6 +50,7 @@ from inferencecache.transport.structured_log import EventLog
 from inferencecache.transport.unreachable import REACH_QUERY, why_unreachable
 
 _ASKING_S: Final = 1.0
+_EVICTIONS_PER_STEP: Final = 512
 _LOST: Final = frozenset({"UNAVAILABLE", "STREAM_BROKEN", "ENDED_EARLY", "CLOSED", "CANCELLED"})
 
 
@@ -299,8 +300,9 @@ class ServerLink:
 
     async def _take(self) -> None:
         self._sending = []
+        delivery = self.parts.delivery
         for lane in list(self.lanes()):
-            found = lane.take(self.parts.delivery.round_keys_max)
+            found = lane.take(delivery.round_keys_max, delivery.round_chains_max)
             if found is not None:
                 self._sending.append((lane.parts, found))
                 await asyncio.sleep(0)
@@ -344,7 +346,11 @@ class ServerLink:
             self._evictions.withdraw_all(replica)
         if self._evictions.size:
             self._evictions.withdraw(wire.stored(self._sending))
-        self._evictions.add(wire.evictions(self._sending))
+        evictions = wire.evictions(self._sending)
+        self._evictions.add(islice(evictions, _EVICTIONS_PER_STEP))
+        for removal in evictions:
+            await asyncio.sleep(0)
+            self._evictions.add(chain((removal,), islice(evictions, _EVICTIONS_PER_STEP)))
         if self._evictions.size:
             await self._evictions.until_gone(set(chain(*wire.stored_hashes(self._sending))))
         while self._evictions.size > self.parts.delivery.evictions_max:

@@ -166,15 +166,16 @@ class Lane:
             queued += len(run.keys)
             yield len(run.keys)
 
-    def take(self, keys_max: int) -> LaneRound | None:
+    def take(self, keys_max: int, chains_max: int) -> LaneRound | None:
         """Remove and return what is to be sent now; None if there is nothing.
 
         A clear wipes the replica's numbers too, so they follow it once more.
 
         Args:
             keys_max: Most keys taken; what is left keeps its age.
+            chains_max: Most chains taken.
         """
-        delivery = self.outbox.take(keys_max)
+        delivery = self.outbox.take(keys_max, chains_max)
         if self.outbox.is_empty:
             self.first_change_ns = None
         stats = None
