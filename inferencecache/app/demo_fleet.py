@@ -28,7 +28,11 @@ from inferencecache.settings.control import ControlSettings
 from inferencecache.settings.delivery import DeliverySettings
 from inferencecache.settings.demo import DemoSettings
 from inferencecache.settings.fake_engine import FakeEngineSettings
-from inferencecache.settings.gateway import GatewayPickerSettings, GatewaySettings
+from inferencecache.settings.gateway import (
+    GatewayPickerSettings,
+    GatewayRequestSettings,
+    GatewaySettings,
+)
 from inferencecache.settings.gateway_listen import GatewayListenSettings, GatewayPageSettings
 from inferencecache.settings.gateway_upstream import GatewayUpstreamSettings
 from inferencecache.settings.picker_choice import PickerSuppressionSettings
@@ -214,12 +218,13 @@ def _server(files: DemoFiles, settings: DemoSettings) -> ServerSettings:
 
 
 def _gateway(files: DemoFiles, settings: DemoSettings, target: str) -> GatewaySettings:
-    """Return the settings of a gateway that finds another engine before its client sees a failure.
+    """Return the settings of a gateway that gets to the provider before its client sees a failure.
 
-    A warm engine that is gone is named again until it has failed often enough to be left alone.
+    An engine that is gone is named again until it has failed often enough to be left alone.
     """
-    attempts_max = _suppression(settings).failures + 1
+    attempts_max = len(LAYOUTS) * _suppression(settings).failures + 1
     return GatewaySettings(
+        requests=GatewayRequestSettings(shows_decision=True),
         listen=GatewayListenSettings(bind_address=settings.listen_address),
         picker=GatewayPickerSettings(target=target, pool=POOL),
         upstream=GatewayUpstreamSettings(

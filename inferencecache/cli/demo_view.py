@@ -1,6 +1,6 @@
 """A demo on the terminal: a table that moves, or plain lines where nothing can move."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Final, Self
 
@@ -151,6 +151,12 @@ def _state(standing: DemoStanding, one: EngineStanding) -> str:
     return "left alone" if is_left_alone else "up"
 
 
+def _left(suppressed_s: Mapping[str, float]) -> Iterator[str]:
+    """Yield who is left alone, and for how long."""
+    for name, left_s in suppressed_s.items():
+        yield f"{name} for {left_s:.1f} s" if left_s else f"{name} until a request tries it"
+
+
 def _totals(standing: DemoStanding) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
@@ -159,8 +165,7 @@ def _totals(standing: DemoStanding) -> Table:
     provider = standing.provider
     table.add_row("provider", f"{provider.answered:,} answered, {provider.refused:,} refused")
     if standing.suppressed_s:
-        left = (f"{name} for {left_s:.1f} s" for name, left_s in standing.suppressed_s.items())
-        table.add_row("left alone", ", ".join(left))
+        table.add_row("left alone", ", ".join(_left(standing.suppressed_s)))
     table.add_row("made up", f"{standing.requests:,} prompts in {standing.elapsed_s:.1f} s")
     table.add_row("tokens cached", _ratios(standing))
     table.add_row("lookups", codes or "none")

@@ -11,13 +11,13 @@ class DemoSettings:
     """Three fake engines, their subscribers, a server, a gateway and a provider, on loopback."""
 
     listen_address: str = knob(
-        "127.0.0.1:8000",
+        "127.0.0.1:8090",
         flag="listen",
         kind=KnobKind.ADDRESS,
         help="Where the gateway takes requests.",
     )
     engine_control_address: str = knob(
-        "127.0.0.1:8001",
+        "127.0.0.1:8091",
         flag="engine-control-listen",
         kind=KnobKind.ADDRESS,
         help="Where engines can be killed.",

@@ -122,10 +122,12 @@ class Demo:
         sys.stderr.write((await self._process.stderr.read()).decode())
 
     async def end(self) -> int:
-        """Press Ctrl-C; return the exit code."""
+        """Press Ctrl-C; return the exit code of a demo that has complained about nothing."""
+        assert self._process.stderr is not None
         self._process.send_signal(signal.SIGINT)
         code = await self._process.wait()
         await self._reading
+        assert await self._process.stderr.read() == b""
         return code
 
 

@@ -113,9 +113,9 @@ def test_state_of_an_engine(now: DemoStanding, state: str) -> None:
 
 def test_who_is_left_alone_is_told() -> None:
     """By name, and for how long; nobody is no line."""
-    lonely = shown(standing(suppressed_s={"provider:default/hosted": 4.25}), is_terminal=False)
+    lonely = shown(standing(suppressed_s={"hosted": 4.25, "engine": 0.0}), is_terminal=False)
 
-    assert "provider:default/hosted for 4.2 s" in lonely
+    assert "hosted for 4.2 s, engine until a request tries it" in lonely
     assert "left alone" not in shown(standing(), is_terminal=False)
     assert "12 answered, 3 refused" in lonely
 
