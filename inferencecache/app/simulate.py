@@ -52,11 +52,10 @@ class Stage:
     clock: ManualClock
 
 
-def picker_strategy(name: str, rank_by: RankBy, stage: Stage) -> PickerStrategy:
+def picker_strategy(rank_by: RankBy, stage: Stage) -> PickerStrategy:
     """Return the real picker, ranking as told."""
     return PickerStrategy(
         PickerStrategyParts(
-            name=name,
             rank_by=rank_by,
             settings=stage.settings,
             requests=stage.workload.requests,
@@ -82,9 +81,9 @@ STRATEGIES: Final[Mapping[str, Callable[[Stage], Strategy]]] = {
     ROUND_ROBIN: _round_robin,
     LEAST_LOAD: _least_load,
     PREFIX_STICKY: _prefix_sticky,
-    PROFILE: partial(picker_strategy, PROFILE, RankBy.PROFILE),
-    ESTIMATED: partial(picker_strategy, ESTIMATED, RankBy.ESTIMATED_TTFT),
-    PREDICTED: partial(picker_strategy, PREDICTED, RankBy.PREDICTED_TTFT),
+    PROFILE: partial(picker_strategy, RankBy.PROFILE),
+    ESTIMATED: partial(picker_strategy, RankBy.ESTIMATED_TTFT),
+    PREDICTED: partial(picker_strategy, RankBy.PREDICTED_TTFT),
 }
 """How each strategy is made, in the order of the table."""
 

@@ -21,8 +21,8 @@ from inferencecache.app.simulate_fleet import MODEL, engine_address, simulated_f
 from inferencecache.app.simulate_index import SimulatedIndex
 from inferencecache.app.simulate_profile import profile_director
 from inferencecache.app.simulate_prompts import question_of
-from inferencecache.app.simulate_signal import simulated_signal
-from inferencecache.clock import NS_PER_MS, ManualClock
+from inferencecache.app.simulate_signal import simulated_knowledge
+from inferencecache.clock import NS_PER_MS, NS_PER_S, ManualClock
 from inferencecache.picker.choice import Choice, Refusal
 from inferencecache.picker.choosing import fleet_index
 from inferencecache.picker.decisions import (
@@ -31,6 +31,7 @@ from inferencecache.picker.decisions import (
     FirstTokenReport,
 )
 from inferencecache.picker.fleet import RankBy
+from inferencecache.picker.prefix.knowledge import PrefixKnowledge
 from inferencecache.settings.picker import PickerSettings
 from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.settings.simulate import SimulateSettings
@@ -57,14 +58,12 @@ class PickerStrategyParts:
     """What the strategy is made of.
 
     Attributes:
-        name: What people call it.
         rank_by: How the picker puts engines in order.
         settings: The fleet.
         requests: All that will be placed, by number.
         clock: Virtual time.
     """
 
-    name: str
     rank_by: RankBy
     settings: SimulateSettings
     requests: Sequence[FleetRequest]
@@ -78,17 +77,18 @@ class PickerStrategy:
         parts: Its collaborators.
 
     Attributes:
-        name: What people call it.
         fleet: The picker.
         index: What it knows of caches.
         choices: What it chose for the requests that are not answered, by number.
     """
 
     def __init__(self, parts: PickerStrategyParts) -> None:
-        self.name = parts.name
         self.index = SimulatedIndex(parts.settings, parts.clock)
         self._numbers = {engine_address(number): number for number in range(parts.settings.engines)}
-        self.fleet = _picker(parts, self.index)
+        self._knowledge = simulated_knowledge(parts.requests, self.index, parts.clock)
+        self.fleet = _picker(parts, self._knowledge)
+        self._clock = parts.clock
+        self._ticked_ns = 0
         self.choices: dict[int, Choice] = {}
 
     def place(self, request: FleetRequest) -> int:
@@ -97,11 +97,20 @@ class PickerStrategy:
         Raises:
             PickError: It waits, or chooses nothing.
         """
+        self._tick()
         choice = in_place(request.number, self.fleet.chooser.choose(question_of(request)))
         if isinstance(choice, Refusal):
             raise PickError(request.number, f"{choice.outcome}: {choice.reason}")
         self.choices[request.number] = choice
         return self._numbers[choice.name]
+
+    def _tick(self) -> None:
+        """Let the picker forget what is over, once in a while, as a server does."""
+        now_ns = self._clock.monotonic_ns()
+        if now_ns - self._ticked_ns >= NS_PER_S:
+            self._ticked_ns = now_ns
+            self.fleet.tick()
+            self._knowledge.tick()
 
     def cached(self, engine: int, request: FleetRequest, outcome: CacheOutcome) -> None:  # noqa: ARG002 - blocks say it all
         """Let the index hear of it."""
@@ -131,7 +140,7 @@ class PickerStrategy:
             choice.follower.ended(Ending.FINISHED, report)
 
 
-def _picker(parts: PickerStrategyParts, index: SimulatedIndex) -> PickerFleet:
+def _picker(parts: PickerStrategyParts, knowledge: PrefixKnowledge) -> PickerFleet:
     """Return the picker of a server, with the simulated fleet in force."""
     is_profile = parts.rank_by is RankBy.PROFILE
     picker = PickerFleet(
@@ -141,7 +150,8 @@ def _picker(parts: PickerStrategyParts, index: SimulatedIndex) -> PickerFleet:
                 profile_director(parts.clock, parts.settings.seed) if is_profile else no_plugins()
             ),
             decision_ttl_ns=PickerSettings().decision_ttl_ns,
-            prefix=simulated_signal(parts.requests, index, parts.clock),
+            prefix=knowledge.signal,
+            on_members=knowledge.adopt,
             draw=Random(parts.settings.seed).random,  # noqa: S311 - a simulation is to be repeated
             clock=parts.clock,
             log=simulation_log(),

@@ -1,5 +1,6 @@
 """Simulations as tests want them: a workload by name, a few strategies, nobody looking on."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -48,8 +49,14 @@ def workload(name: str, settings: SimulateSettings) -> SimulateInput:
 
 def simulated(name: str, settings: SimulateSettings) -> SimulationSummary:
     """Return what the strategies of *settings* make of the traffic called *name*."""
+    return played(workload(name, settings).requests, settings)
+
+
+def played(requests: Sequence[FleetRequest], settings: SimulateSettings) -> SimulationSummary:
+    """Return what the strategies of *settings* make of *requests*."""
     command = SimulateCommandSettings(simulate=settings)
-    return run_simulation(workload(name, settings), command, NobodyLooks())
+    traffic = SimulateInput(name="traffic of a test", requests=requests)
+    return run_simulation(traffic, command, NobodyLooks())
 
 
 class PickedRun:
@@ -71,7 +78,7 @@ class PickedRun:
         clock = ManualClock()
         stage = Stage(settings=settings, workload=played, clock=clock)
         self.requests = played.requests
-        self.strategy: PickerStrategy = picker_strategy(name, rank_by, stage)
+        self.strategy: PickerStrategy = picker_strategy(rank_by, stage)
         self.run = FleetRun(rules_of(settings), self.strategy, clock)
 
     def offer(self, request: FleetRequest) -> tuple[ServedRequest, int]:
