@@ -13,7 +13,7 @@ from inferencecache.app.picker_plugins import no_plugins
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.picker.choice import Chooser
-from inferencecache.picker.decisions import DecisionRecords, InFlight
+from inferencecache.picker.decisions import DecisionRecords
 from inferencecache.picker.fleet import Fleet, Member
 from inferencecache.picker.pipeline import Director
 from inferencecache.picker.prefix import NoPrefixSignal, PrefixSignal
@@ -43,9 +43,6 @@ from inferencecache.transport.picker_rehearsal import Rehearsal
 from inferencecache.transport.random_ids import random_id
 from inferencecache.transport.structured_log import EventLog
 
-MakeChooser = Callable[[InFlight], Chooser]
-"""Builds whoever chooses, given what each destination has in flight."""
-
 _MESSAGE_OVERHEAD_BYTES = 1_048_576
 """The picker's own port takes a largest chunk, or a report with a text as long, and no more."""
 
@@ -66,7 +63,7 @@ class PickerParts:
         log: Where it logs.
         credentials: Of its own port; None serves plaintext.
         guard: Decides which tenants a caller may pick for.
-        make_chooser: None chooses from the fleet.
+        chooser: Whoever chooses; None chooses from the fleet.
         choice: How destinations are chosen.
         suppression: When one that fails is left alone.
         fleet: What is believed of engines.
@@ -87,7 +84,7 @@ class PickerParts:
     log: EventLog
     credentials: grpc.ServerCredentials | None = None
     guard: TenantGuard = field(default_factory=OpenGuard)
-    make_chooser: MakeChooser | None = None
+    chooser: Chooser | None = None
     choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
     suppression: PickerSuppressionSettings = field(default_factory=PickerSuppressionSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
@@ -248,8 +245,8 @@ class Picker:
 
     def _handlers(self, parts: PickerParts) -> RpcHandlers:
         chooser: Chooser = self.fleet.chooser
-        if parts.make_chooser is not None:
-            chooser = parts.make_chooser(self.plane.decisions.in_flight)
+        if parts.chooser is not None:
+            chooser = parts.chooser
         runner = PickRunner(
             plane=self.plane,
             reader=self._reader,

@@ -139,7 +139,7 @@ async def serve_picker(
             clock=clock or SystemClock(),
             observer=recorder,
             log=recorder,
-            make_chooser=None if chooser is None else lambda _: chooser,
+            chooser=chooser,
             director=no_plugins() if director is None else director,
         )
     )

@@ -1,6 +1,6 @@
 """How many requests each destination has been given and not yet finished."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 
 class InFlight:
@@ -17,11 +17,6 @@ class InFlight:
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         return iter(self._counts.items())
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """The counts of this moment and later, by destination, for whoever asks for many."""
-        return self._counts
 
     @property
     def total(self) -> int:

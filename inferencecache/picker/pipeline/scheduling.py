@@ -7,11 +7,12 @@ from inferencecache.picker.pipeline.endpoint import EndpointView
 
 
 class Scored(NamedTuple):
-    """An endpoint and its points.
+    """An endpoint and what it is ranked by.
 
     Attributes:
         endpoint: Which one.
-        score: Sum of its weighted scores.
+        score: Sum of its weighted scores, the more the better; where no profile ranks, milliseconds
+            to the first token, the fewer the better.
     """
 
     endpoint: EndpointView

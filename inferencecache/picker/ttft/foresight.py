@@ -97,5 +97,6 @@ class Foresight:
         return self._heard_ns.get(name, -1)
 
     def retain(self, names: AbstractSet[str]) -> None:
-        """Forget when anybody but *names* was heard of."""
+        """Forget candidates but *names*: whoever comes back may be another one."""
+        self._workers.retain(names)
         self._heard_ns = {name: at_ns for name, at_ns in self._heard_ns.items() if name in names}

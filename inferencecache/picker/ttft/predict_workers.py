@@ -5,6 +5,7 @@ behind. A set without enough recent reports predicts nothing.
 """
 
 from collections import OrderedDict
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from inferencecache.picker.fleet import ObjectName, PriorsForEngine
@@ -105,9 +106,10 @@ class WorkerPredictor:
         )
         return min(max(1.0, predicted_ms), float(self._settings.observed_ms_max))
 
-    def forget(self, worker_set: ObjectName, endpoint: str) -> None:
-        """Drop what is known of one endpoint, because it is another one now."""
-        self._workers.pop((worker_set, endpoint), None)
+    def retain(self, endpoints: AbstractSet[str]) -> None:
+        """Drop all endpoints but *endpoints*: whoever comes back is another one."""
+        for key in [key for key in self._workers if key[1] not in endpoints]:
+            del self._workers[key]
 
     def _start(self, of_set: _SetModel, priors: PriorsForEngine) -> Features:
         """Return what is believed of a set as weights; the same object until that changes."""

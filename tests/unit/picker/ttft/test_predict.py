@@ -159,7 +159,7 @@ def test_worker_keeps_no_more_workers_than_it_may() -> None:
 
 
 def test_worker_a_forgotten_worker_falls_back_to_its_set() -> None:
-    """A restarted engine does not answer for its past."""
+    """One that has left the fleet and comes back does not answer for its past."""
     predictor = taught()
     met = situation(8_000)
     for _ in range(50):
@@ -167,7 +167,7 @@ def test_worker_a_forgotten_worker_falls_back_to_its_set() -> None:
             SET, "b", priors=PRIORS, situation=met, observed_ms=9_000.0, now_ns=30 * NS_PER_S
         )
     before = predicted(predictor, "b", met, 31)
-    predictor.forget(SET, "b")
+    predictor.retain({"a"})
     after = predicted(predictor, "b", met, 31)
     assert before is not None
     assert after is not None
