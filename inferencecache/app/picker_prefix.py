@@ -20,6 +20,7 @@ from inferencecache.settings.picker_prefix import PickerIndexSettings, PickerPre
 from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.settings.target import check_target
 from inferencecache.transport.delivery_tls import server_credentials
+from inferencecache.transport.drive import drive_slices
 from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.picker_index import IndexHere
 from inferencecache.transport.picker_prefix_metrics import PrefixCounts
@@ -120,13 +121,15 @@ class PickerPrefix:
         """Forget, for ever, what is over, and tell whom the index should have heard of by now."""
         while True:
             await asyncio.sleep(_TICK_S)
-            self.tick()
+            self.tell_unseen()
+            if self._knowledge is not None:
+                await drive_slices(self._knowledge.sweep_slices(), self._parts.clock)
 
-    def tick(self) -> None:
-        """Do it once."""
+    def tell_unseen(self) -> None:
+        """Log whom the index should have heard of by now, each once."""
         if self._knowledge is None:
             return
-        for worker_set, names in self._knowledge.tick():
+        for worker_set, names in self._knowledge.overdue():
             self._parts.log.warning(
                 "picker_index_unseen",
                 worker_set=str(worker_set.key),

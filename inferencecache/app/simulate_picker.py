@@ -9,6 +9,7 @@ would depend on the machine.
 """
 
 import logging
+from collections import deque
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -110,7 +111,7 @@ class PickerStrategy:
         if now_ns - self._ticked_ns >= NS_PER_S:
             self._ticked_ns = now_ns
             self.fleet.tick()
-            self._knowledge.tick()
+            deque(self._knowledge.sweep_slices(), maxlen=0)
 
     def cached(self, engine: int, request: FleetRequest, outcome: CacheOutcome) -> None:  # noqa: ARG002 - blocks say it all
         """Let the index hear of it."""

@@ -18,7 +18,7 @@ which ``a b`` was last placed at 2 s. With room for two stretches, ``c`` would h
 """
 
 from array import array
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
@@ -81,6 +81,7 @@ class PickedBlocks:
         self._all_max = settings.blocks_max
         self._idle_ns = settings.idle_ns
         self._shelves: OrderedDict[str, Shelf] = OrderedDict()
+        self._left: deque[Shelf] = deque()
         self._placings = 0
         self._withdrawable = 0
         self.stretches = 0
@@ -169,27 +170,45 @@ class PickedBlocks:
             at = (held + end) >> 1
         return held
 
-    def sweep(self, now_ns: int, stretches_max: int) -> None:
-        """Forget what was not placed for too long, at most *stretches_max* of it.
+    def sweep(self, now_ns: int, stretches_max: int) -> bool:
+        """Let go of what was not placed for too long, and of what has left.
 
-        Complexity: O(endpoints + stretches forgotten).
+        Args:
+            now_ns: Monotonic time.
+            stretches_max: At most so much of it.
+
+        Returns:
+            Whether there may be more.
+
+        Complexity: O(endpoints + stretches let go).
         """
+        room = stretches_max
+        while self._left and room:
+            left = self._left[0]
+            while left and room:
+                left.popitem(last=False)
+                room -= 1
+            if not left:
+                self._left.popleft()
         idle_ns = now_ns - self._idle_ns
         for endpoint, shelf in list(self._shelves.items()):
-            while shelf and stretches_max and next(iter(shelf.values())).placed_ns <= idle_ns:
+            while shelf and room and next(iter(shelf.values())).placed_ns <= idle_ns:
                 shelf.popitem(last=False)
                 self.stretches -= 1
-                stretches_max -= 1
+                room -= 1
             if not shelf:
                 del self._shelves[endpoint]
+        return not room
 
     def retain(self, endpoints: AbstractSet[str]) -> None:
-        """Forget what all but *endpoints* were sent.
+        """Forget what all but *endpoints* were sent; sweeps let go of it.
 
         Complexity: O(endpoints).
         """
         for endpoint in [name for name in self._shelves if name not in endpoints]:
-            self.stretches -= len(self._shelves.pop(endpoint))
+            shelf = self._shelves.pop(endpoint)
+            self.stretches -= len(shelf)
+            self._left.append(shelf)
 
     def _put(self, shelf: Shelf, keys: Sequence[int], now_ns: int, expected_ns: int) -> None:
         """Place *keys*, the deepest first, so that it is the first to go."""

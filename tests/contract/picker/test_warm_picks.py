@@ -141,7 +141,7 @@ async def test_workers_that_the_index_never_hears_of_are_told(
         await report(served.server.grpc_target, "b", PROMPT)
         clock.advance_ns(60 * NS_PER_S)
         for _ in range(2):
-            served.server.prefix.tick()
+            served.server.prefix.tell_unseen()
         lines = [line.fields for line in caplog.records if line.message == "picker_index_unseen"]
         assert [(line["worker_set"], line["names"]) for line in lines] == [
             ("default/local", "a, c")

@@ -50,11 +50,11 @@ def test_workers_that_nobody_hears_of_are_told_once() -> None:
     rig = PrefixRig(SET, PLAIN)
     rig.report("b:1", tokens(16))
     rig.clock.advance_ns(60 * NS_PER_S - 1)
-    assert rig.knowledge.tick() == []
+    assert rig.knowledge.overdue() == []
     rig.clock.advance_ns(1)
-    assert rig.knowledge.tick() == [(SET, ["a:1"])]
+    assert rig.knowledge.overdue() == [(SET, ["a:1"])]
     rig.clock.advance_ns(60 * NS_PER_S)
-    assert rig.knowledge.tick() == []
+    assert rig.knowledge.overdue() == []
 
 
 def test_a_worker_has_its_minute_from_when_it_came() -> None:
@@ -63,9 +63,9 @@ def test_a_worker_has_its_minute_from_when_it_came() -> None:
     rig.clock.advance_ns(40 * NS_PER_S)
     rig.knowledge.adopt([SET])
     rig.clock.advance_ns(20 * NS_PER_S)
-    assert rig.knowledge.tick() == [(SET, ["a:1"])]
+    assert rig.knowledge.overdue() == [(SET, ["a:1"])]
     rig.clock.advance_ns(40 * NS_PER_S)
-    assert rig.knowledge.tick() == [(SET, ["b:1"])]
+    assert rig.knowledge.overdue() == [(SET, ["b:1"])]
 
 
 def test_sightings_are_bounded() -> None:
