@@ -87,6 +87,7 @@ async def test_a_snapshot_shows_replicas_and_tenants(control: Controlled) -> Non
         ("/debug/resources", ["POST"], "GET"),
         ("/debug/picker/resources", ["POST"], "GET"),
         ("/debug/decisions", ["POST"], "GET"),
+        ("/debug/picker/explain", ["GET", "PUT"], "POST"),
         ("/picker/unsuppress", ["GET", "PUT", "DELETE"], "POST"),
     ],
 )

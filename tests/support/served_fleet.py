@@ -47,10 +47,13 @@ class ServedFleet:
         (self.directory / name).write_text("---\n".join(documents) or "# nothing\n")
         await self.server.resources.look()
 
-    async def pick(self, body: bytes = PROMPT, **fields: object) -> pb.PickResponse:
+    async def pick(
+        self, body: bytes = PROMPT, timeout_s: float | None = None, **fields: object
+    ) -> pb.PickResponse:
         """Push a body and pick for it."""
         pushed = await self.stub.PushBody(messages([body]))
-        return await self.stub.Pick(pb.PickRequest(body_stream_id=pushed.stream_id, **fields))
+        request = pb.PickRequest(body_stream_id=pushed.stream_id, **fields)
+        return await self.stub.Pick(request, timeout=timeout_s)
 
     async def pull(self, picked: pb.PickResponse) -> bytes:
         """Pull the body."""
