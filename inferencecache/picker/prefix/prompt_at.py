@@ -118,7 +118,7 @@ class Claims:
         parts, audit, tokens_max = self._parts, self._parts.audit, prompt.tokens_max
         seen, index, held_by = parts.sightings.seen_ns, prompt.index, parts.blocks.held
         silent_ns = now_ns - parts.settings.index_stale_ns
-        keys, stretch_tokens = prompt.keys
+        keys, tokens_of = prompt.keys.keys, prompt.keys.tokens_of
         for name, replica_id in members:
             is_heard = prompt.is_answered and seen.get(replica_id, silent_ns) > silent_ns
             held = held_by(name, keys, now_ns, is_expected=is_heard)
@@ -131,7 +131,7 @@ class Claims:
                 share = self._shares.get(found.tier, self._coldest_share)
                 precise = int(index_tokens * share * audit.trust(name, _PRECISE))
             memory = _SPECULATIVE if is_heard else _APPROXIMATE
-            memory_tokens = remembered = min(held * stretch_tokens, tokens_max)
+            memory_tokens = remembered = min(tokens_of(held), tokens_max)
             if held and not is_heard:
                 remembered = int(memory_tokens * audit.trust(name, memory))
             match = _better(precise, remembered, memory)
