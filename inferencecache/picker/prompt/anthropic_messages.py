@@ -8,7 +8,7 @@ import msgspec
 from inferencecache.picker.prompt.chat_messages import content_of, text_of
 from inferencecache.picker.prompt.conversation import Media, Message
 
-_THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
+_THOUGHTS: Final = ("thinking", "redacted_thinking")
 
 
 def anthropic_messages(system: object, messages: object) -> tuple[Message, ...] | None:

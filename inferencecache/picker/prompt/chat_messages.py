@@ -6,7 +6,8 @@ from typing import Final
 from inferencecache.picker.prompt.conversation import Media, Message, Parts
 
 _KEPT: Final = ("name", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "tools")
-_TEXT_KINDS: Final = frozenset({"text", "input_text", "output_text", "refusal", "thinking"})
+_TEXT_KINDS: Final = ("text", "input_text", "output_text", "refusal", "thinking")
+"""Compared one by one: a body may say anything, also what has no place in a set."""
 
 
 def chat_messages(messages: object) -> tuple[Message, ...] | None:

@@ -1,5 +1,6 @@
 """Anthropic messages and responses are the turns that engines make of them."""
 
+import pytest
 from prompt_rig import conversation
 
 from inferencecache.picker.prompt.conversation import Media, Message
@@ -81,3 +82,13 @@ def test_a_text_as_input_is_one_turn() -> None:
     found = conversation({"model": "m", "input": "hello", "instructions": "be brief"})
 
     assert [turn.content for turn in found.messages] == ["be brief", "hello"]
+
+
+@pytest.mark.parametrize("kind", [[], {}, None, 1, True, "image"], ids=str)
+@pytest.mark.parametrize("further", [{}, {"system": "s"}], ids=["chat", "anthropic"])
+def test_parts_of_any_kind_are_media(kind: object, further: dict[str, object]) -> None:
+    """A kind that is no text, or none that anybody knows, is nothing to compare."""
+    part = {"type": kind, "text": "a"}
+    body = {"model": "m", "messages": [{"role": "user", "content": [part]}], **further}
+
+    assert conversation(body).messages[-1].content == (Media(part),)
