@@ -45,7 +45,7 @@ UNPACKED_ONLY: Final = Refusal(
 BAD_HEAD: Final = Refusal(
     status=HTTPStatus.BAD_REQUEST,
     code="invalid_header",
-    message="The tenant's header or the query has characters that are not allowed there.",
+    message="The tenant or the query is too long, or has characters that are not allowed there.",
 )
 BAD_UPLOAD: Final = Refusal(
     status=HTTPStatus.BAD_REQUEST,
@@ -68,6 +68,11 @@ PICKER_DOWN: Final = Refusal(
     message="No destination can be chosen now.",
     may_retry_later=True,
 )
+_LONG_HEAD: Final = Refusal(
+    status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    code="headers_too_large",
+    message="The headers that are passed on are too large together.",
+)
 _NO_ROOM: Final = replace(
     PICKER_DOWN, code="router_overloaded", message="There is no room for the body now."
 )
@@ -77,12 +82,15 @@ _NOT_YOURS: Final = Refusal(
     message="This gateway may not send requests for this tenant.",
 )
 _CALLS: Final = {
-    "INVALID_ARGUMENT": BAD_UPLOAD,
-    "DEADLINE_EXCEEDED": SILENT_UPLOAD,
-    "PERMISSION_DENIED": _NOT_YOURS,
-    "RESOURCE_EXHAUSTED": _NO_ROOM,
+    ("PushBody", "INVALID_ARGUMENT"): BAD_UPLOAD,
+    ("PushBody", "DEADLINE_EXCEEDED"): SILENT_UPLOAD,
+    ("PushBody", "RESOURCE_EXHAUSTED"): _NO_ROOM,
+    ("PushBody", "PERMISSION_DENIED"): _NOT_YOURS,
+    ("Pick", "PERMISSION_DENIED"): _NOT_YOURS,
+    ("Pick", "INVALID_ARGUMENT"): BAD_HEAD,
+    ("Pick", "RESOURCE_EXHAUSTED"): _LONG_HEAD,
 }
-"""By the status of PushBody."""
+"""By method and status; of a Pick only what the client says can be wrong, or too much."""
 
 _UNKNOWN_MODEL: Final = "model=unknown"
 _LIMIT: Final = "limit"
@@ -103,9 +111,7 @@ def refusal_of_call(method: str, status: str, detail: str) -> Refusal:
     """
     if status == "RESOURCE_EXHAUSTED" and "bytes of a body" in detail:
         return TOO_LARGE
-    if method == "PushBody" or status == "PERMISSION_DENIED":
-        return _CALLS.get(status, PICKER_DOWN)
-    return PICKER_DOWN
+    return _CALLS.get((method, status), PICKER_DOWN)
 
 
 def refusal_of_pick(outcome: str, reason: str) -> Refusal:

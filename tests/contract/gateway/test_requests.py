@@ -184,6 +184,28 @@ async def test_what_the_head_alone_decides(
             assert (await response.json())["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"X-Tenant-Id": "t" * 8_000}, 400),
+        ({f"X-Passed-{number}": "v" * 7_000 for number in range(12)}, 431),
+        ({"X-Passed-0": "v"}, 200),
+    ],
+)
+async def test_heads_that_the_picker_does_not_take(
+    tmp_path: Path, headers: dict[str, str], status: int
+) -> None:
+    """Are the client's own fault: no 503."""
+    requests = GatewayRequestSettings(
+        passed_headers=",".join(f"x-passed-{number}" for number in range(12))
+    )
+    async with (
+        serve_upstream() as upstream,
+        serve_gateway(tmp_path, worker(upstream.address), requests=requests) as served,
+    ):
+        assert (await served.chat(headers=headers)).status == status
+
+
 async def test_tenants_come_from_keys_where_there_are_any(tmp_path: Path) -> None:
     """Whoever has none is refused; a key that is taken away is refused at once."""
     keys = tmp_path / "keys"

@@ -68,7 +68,9 @@ def test_outcomes_become_statuses(
         ("PushBody", "UNAVAILABLE", "", 503),
         ("PushBody", "PERMISSION_DENIED", "", 403),
         ("Pick", "PERMISSION_DENIED", "", 403),
-        ("Pick", "INVALID_ARGUMENT", "", 503),
+        ("Pick", "INVALID_ARGUMENT", "", 400),
+        ("Pick", "RESOURCE_EXHAUSTED", "", 431),
+        ("Pick", "UNAVAILABLE", "", 503),
         ("Pick", "DEADLINE_EXCEEDED", "", 503),
     ],
 )
