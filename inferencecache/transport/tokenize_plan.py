@@ -125,15 +125,12 @@ def local_plan(ask: Ask, loaded: Loaded, learning: Learning) -> Computed:
         if isinstance(prompt, TokenIdPrompt):
             return MALFORMED
         if isinstance(prompt, TextPrompt) or prompt.adds_special_tokens:
-            return guarded(
-                lambda: token_blocks(
-                    loaded.tokenizer.tokens(prompt, ask.worker_set.engine), ask.block_tokens
-                )
-            )
-        return guarded(lambda: _continued(prompt, ask, loaded, learning))
+            tokens = loaded.tokenizer.tokens(prompt, ask.worker_set.engine)
+            return token_blocks(tokens, ask.block_tokens)
+        return _continued(prompt, ask, loaded, learning)
 
     source = f"local {loaded.number} {ask.worker_set.engine} {loaded.tokenizer.date}"
-    return Computed(by=LOCAL, context=_context(source, ask), compute=compute)
+    return Computed(by=LOCAL, context=_context(source, ask), compute=lambda: guarded(compute))
 
 
 def _continued(conversation: Conversation, ask: Ask, loaded: Loaded, learning: Learning) -> Learned:
@@ -161,8 +158,8 @@ def engine_plan(ask: Ask, engines: EngineTokenizer) -> Fetched:
     """
 
     async def fetch() -> Result:
-        prompt = read_prompt(ask.api, ask.body)
-        if isinstance(prompt, NoBlocks):
+        prompt = guarded(lambda: read_prompt(ask.api, ask.body))
+        if isinstance(prompt, NoBlocks | WorkFailure):
             return prompt
         if isinstance(prompt, TokenIdPrompt):
             return MALFORMED

@@ -13,7 +13,7 @@ from typing import Final
 
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.picker.choice import Question
-from inferencecache.picker.fleet import ModelRow, WorkerSet
+from inferencecache.picker.fleet import ModelRow, ObjectName, WorkerSet
 from inferencecache.picker.prompt.block_memory import BlockMemory
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
 from inferencecache.picker.prompt.characters import character_blocks, character_seed, flattened
@@ -27,13 +27,14 @@ from inferencecache.picker.prompt.read_prompt import (
     without_prompt,
     without_tokens,
 )
+from inferencecache.picker.request import Api
 from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.transport import tokenize_catalog as catalog
 from inferencecache.transport.giving_way import giving_way
 from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.tokenize_engine import EngineTokenizer
 from inferencecache.transport.tokenize_files import place_of
-from inferencecache.transport.tokenize_guard import WorkFailure
+from inferencecache.transport.tokenize_guard import WorkFailure, guarded
 from inferencecache.transport.tokenize_plan import (
     IDS,
     Ask,
@@ -53,6 +54,7 @@ from inferencecache.transport.tokenize_work import TIMEOUT, Answer, TokenizeWork
 TOO_LONG: Final = NoBlocks(why="prompt_too_long")
 MISSING: Final = NoBlocks(why="tokenizer_missing")
 FAILED: Final = NoBlocks(why="tokenizer_failed")
+UNREADABLE: Final = NoBlocks(why="prompt_unreadable")
 NO_BLOCK_SIZE: Final = NoBlocks(why="block_size_unknown")
 NO_TOKENIZER: Final = NoBlocks(why="no_tokenizer", is_by_design=True)
 
@@ -117,12 +119,14 @@ class TokenizingReader:
         known = self._memory.find(name)
         if known is not None:
             return known
-        prompt = read_prompt(api, body)
-        if isinstance(prompt, NoBlocks):
-            return prompt
-        blocks = character_blocks(flattened(prompt), self._settings.character_bytes_max, seed)
-        self._memory.keep(name, blocks)
-        return blocks
+        made = guarded(lambda: self._characters(api, body, seed))
+        if isinstance(made, WorkFailure):
+            subject = ObjectName(namespace="*", name=row.name)
+            self._parts.watch.failed(subject, UNREADABLE.why, made.summary)
+            return UNREADABLE
+        if isinstance(made, PromptBlocks):
+            self._memory.keep(name, made)
+        return made
 
     def adopt(self, worker_sets: Iterable[WorkerSet]) -> None:
         """Begin to load the tokenizers of *worker_sets*, and let go of all others."""
@@ -151,6 +155,12 @@ class TokenizingReader:
     async def stop(self) -> None:
         """End what is under way."""
         await self._work.stop()
+
+    def _characters(self, api: Api, body: PromptBody, seed: int) -> Answer:
+        prompt = read_prompt(api, body)
+        if isinstance(prompt, NoBlocks):
+            return prompt
+        return character_blocks(flattened(prompt), self._settings.character_bytes_max, seed)
 
     def _body(self, question: Question) -> PromptBody | NoBlocks:
         if question.content.length > self._settings.body_bytes_max:

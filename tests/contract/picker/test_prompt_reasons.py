@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
-from prompt_rig import chat, engines, prompt_rig
+from prompt_rig import MODEL, chat, engines, prompt_rig, question
 from small_tokenizers import write_tokenizer
+
+from inferencecache.picker.prompt import NoBlocks
 
 
 @pytest.mark.parametrize(
@@ -94,3 +96,28 @@ async def test_a_body_above_the_limit_is_not_looked_at(tmp_path: Path) -> None:
         body = chat(("user", "x" * 200))
 
         assert await rig.why(body, engines(tokenizer=tmp_path)) == ("prompt_too_long", False)
+
+
+async def test_a_fault_of_our_own_ends_no_pick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told and placed, without a word of the prompt, and the Pick goes on without blocks."""
+
+    def fault(*_: object) -> None:
+        raise TypeError("secret")
+
+    write_tokenizer(tmp_path)
+    for module in ("tokenize_plan", "tokenize_reader"):
+        monkeypatch.setattr(f"inferencecache.transport.{module}.read_prompt", fault)
+    async with prompt_rig() as rig:
+        body = chat(("user", "warm"))
+        for members in (engines(tokenizer=tmp_path), engines(url="http://127.0.0.1:1")):
+            assert await rig.why(body, members) == ("tokenizer_failed", False)
+        found = rig.prompts.reader.characters(question(body), MODEL)
+
+        assert isinstance(found, NoBlocks)
+        assert (found.why, found.is_by_design) == ("prompt_unreadable", False)
+        lines = rig.log.of("picker_prompt_without_tokens")
+        assert [line["worker_set"] for line in lines] == ["default/w", "*/m"]
+        assert str(lines[0]["error"]).startswith("TypeError at ")
+        assert "secret" not in rig.log.text
