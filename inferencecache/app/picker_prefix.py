@@ -1,7 +1,7 @@
 """The picker's prefix signal: its reader of prompts, its index, and what it learns."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ from inferencecache.clock import Clock
 from inferencecache.picker.choice import Question
 from inferencecache.picker.fleet import Candidate, Member, Qualifier, WorkerSet
 from inferencecache.picker.prefix import NOTHING_FOUND, PrefixFound
-from inferencecache.picker.prefix.index_source import IndexSource
+from inferencecache.picker.prefix.index_source import IndexQuestion, IndexSource
 from inferencecache.picker.prefix.knowledge import PrefixKnowledge, PrefixKnowledgeParts
 from inferencecache.picker.prefix.sightings import Sightings
 from inferencecache.service import CachePlane
@@ -83,16 +83,18 @@ class PickerPrefix:
     async def start(self) -> None:
         """Begin, on the running loop."""
         parts = self._parts
+        index, credit = self._index()
         prompts = self._prompts = PickerPrompts(parts.prompt, parts.clock, parts.log)
         self._knowledge = PrefixKnowledge(
             PrefixKnowledgeParts(
                 settings=parts.settings,
                 clock=parts.clock,
                 reader=prompts.reader,
-                index=self._index(),
+                index=index,
                 is_index_named=bool(parts.index.address),
                 sightings=parts.sightings,
                 lacks_tokenizer=prompts.reader.lacks_tokenizer,
+                credit=credit,
             )
         )
         self.adopt(self._members)
@@ -154,13 +156,18 @@ class PickerPrefix:
         if remote is not None:
             await remote.close()
 
-    def _index(self) -> IndexSource:
+    def _index(self) -> tuple[IndexSource, Callable[[IndexQuestion, str, int], None]]:
+        """Return where Picks ask, and who is told of the matches that they go by."""
         parts = self._parts
         if parts.index.address:
             self._remote = RemoteIndex(
                 parts.index.address, self._credentials, parts.clock, parts.sightings, parts.log
             )
-            return self._remote
+            return self._remote, _counted_there
         lookup = parts.plane.lookup_settings
         matches = IndexMatches(parts.plane.index, parts.clock, lookup)
-        return IndexHere(matches, parts.clock, lookup.waiting_max)
+        return IndexHere(matches, parts.clock, lookup.waiting_max), matches.credit
+
+
+def _counted_there(_question: IndexQuestion, _replica_id: str, _tokens: int) -> None:
+    """Count nothing: a lookup counts what it delivers."""

@@ -169,11 +169,18 @@ class PrefixIndex:
 
         Complexity: O(1) for LRU tenants, else O(runs met * holders) plus cuts.
         """
-        if self._rules.algorithm(key.tenant_id) is not EvictionAlgorithm.LFU:
+        if not self.counts_use(key.tenant_id):
             return
         partition = self._partition(key)
         if partition is not None:
             credit_match(partition.scope.model, partition, block_hashes, depths)
+
+    def counts_use(self, tenant_id: str) -> bool:
+        """Tell whether uses of a tenant's blocks are counted, so that crediting them does anything.
+
+        Complexity: O(1).
+        """
+        return self._rules.algorithm(tenant_id) is EvictionAlgorithm.LFU
 
     def halve_credits_slices(self) -> Iterator[None]:
         """Halve every use count, yielding between slices.

@@ -66,6 +66,20 @@ class IndexMatches:
             yield
         return self._found(key, match.candidates())
 
+    def credit(self, question: IndexQuestion, replica_id: str, tokens: int) -> None:
+        """Count a Pick that goes by a match as one use of it; only LFU tenants are counted.
+
+        Args:
+            question: What was asked.
+            replica_id: Where the request goes.
+            tokens: What it holds of the prompt.
+
+        Complexity: O(1) for LRU tenants, else as :meth:`~inferencecache.index.PrefixIndex.credit`.
+        """
+        if self._index.counts_use(question.domain.tenant_id):
+            key, hashes, _ = self._chain(question)
+            self._index.credit(key, hashes, {replica_id: tokens // question.block_tokens})
+
     def _chain(
         self, question: IndexQuestion
     ) -> tuple[PartitionKey, PackedHashes, bytes | list[int]]:

@@ -119,6 +119,7 @@ class PrefixRig:
         has_index: Whether there is any.
         is_named: Whether somebody has said which index to ask.
         lookup: How long a prompt may be.
+        entries_max: How much the index holds.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class PrefixRig:
         has_index: bool = True,
         is_named: bool = False,
         lookup: LookupSettings | None = None,
+        entries_max: int = IndexSettings().entries_max,
     ) -> None:
         self.members = members
         self.clock = ManualClock(1_000 * NS_PER_S)
@@ -138,15 +140,14 @@ class PrefixRig:
         lookup = lookup or LookupSettings()
         self.plane = CachePlane(
             PlaneParts(
-                index=PrefixIndex(IndexSettings(), policies),
+                index=PrefixIndex(IndexSettings(entries_max=entries_max), policies),
                 policies=policies,
                 clock=self.clock,
                 replicas=self.sightings,
             )
         )
-        here = IndexHere(
-            IndexMatches(self.plane.index, self.clock, lookup), self.clock, lookup.waiting_max
-        )
+        matches = IndexMatches(self.plane.index, self.clock, lookup)
+        here = IndexHere(matches, self.clock, lookup.waiting_max)
         self.reader = ToldReader(exact(tokens(640)))
         self.lacking: set[str] = set()
         self.knowledge = PrefixKnowledge(
@@ -158,6 +159,7 @@ class PrefixRig:
                 is_index_named=is_named,
                 sightings=self.sightings,
                 lacks_tokenizer=lambda found: found.key.name in self.lacking,
+                credit=matches.credit,
             )
         )
         self.knowledge.adopt(members)

@@ -63,6 +63,7 @@ _NONE: Final = PrefixSource.NONE
 _PRECISE: Final = PrefixSource.PRECISE
 _APPROXIMATE: Final = PrefixSource.APPROXIMATE
 _BY_NOTHING: Final = PrefixUse.NONE
+_NOT_ASKED: Final = IndexFound()
 _NO_KEYS: Final = BlockKeys([], 0)
 
 
@@ -212,7 +213,13 @@ class CacheSignal:
             worker_set.hash_scheme or worker_set.engine.value,
             row.name if row.adapter_of else "",
         )
-        found = await self._ask(sense, worker_set, blocks, domain)
+        question = IndexQuestion(
+            domain=domain,
+            hashes=blocks.hashes,
+            block_tokens=blocks.block_tokens,
+            deadline_ns=self._parts.clock.monotonic_ns() + sense.index_left_ns,
+        )
+        found = await self._ask(sense, worker_set, question)
         if found.flaw is not None:
             sense.degraded[found.flaw.value] = None
         is_answered = found is not _NOT_ASKED and found.flaw is None
@@ -220,34 +227,25 @@ class CacheSignal:
         return PromptAt(
             keys=self._keys(blocks, domain),
             tokens_max=_tokens_max(blocks),
+            question=question if found.matches else None,
             index=found.matches,
             is_answered=is_answered,
             is_comparable=is_answered and not blocks.cut,
         )
 
     async def _ask(
-        self, sense: _Sense, worker_set: WorkerSet, blocks: PromptBlocks, domain: CacheDomain
+        self, sense: _Sense, worker_set: WorkerSet, question: IndexQuestion
     ) -> IndexFound:
         parts = self._parts
         if parts.index is None or parts.standing.is_cold(worker_set):
             sense.degraded[INDEX_COLD] = None
             return _NOT_ASKED
-        if not domain.tenant_id:
+        if not question.domain.tenant_id:
             return IndexFound(flaw=IndexFlaw.UNKNOWN_TENANT)
-        if not blocks.hashes:
+        if not question.hashes:
             return IndexFound()
-        started_ns = parts.clock.monotonic_ns()
-        found = await parts.index.match(
-            IndexQuestion(
-                domain=domain,
-                hashes=blocks.hashes,
-                block_tokens=blocks.block_tokens,
-                deadline_ns=started_ns + sense.index_left_ns,
-            )
-        )
-        sense.index_left_ns = max(
-            sense.index_left_ns - (parts.clock.monotonic_ns() - started_ns), 0
-        )
+        found = await parts.index.match(question)
+        sense.index_left_ns = max(question.deadline_ns - parts.clock.monotonic_ns(), 0)
         return found
 
     def _keys(self, blocks: PromptBlocks, domain: CacheDomain) -> BlockKeys:
@@ -256,8 +254,6 @@ class CacheSignal:
         stretch_tokens_min = self._parts.settings.stretch_tokens_min
         return block_keys(blocks.hashes, blocks.block_tokens, stretch_tokens_min, domain)
 
-
-_NOT_ASKED: Final = IndexFound()
 
 _Group = tuple[SetOfModel, WorkerSet, ModelRow, list[Named]]
 """A set's model, and its workers."""

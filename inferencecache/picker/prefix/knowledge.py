@@ -8,7 +8,7 @@ from inferencecache.clock import Clock
 from inferencecache.picker.fleet import Member, WorkerSet
 from inferencecache.picker.prefix.audit import CacheAudit
 from inferencecache.picker.prefix.cache_signal import CacheSignal, CacheSignalParts
-from inferencecache.picker.prefix.index_source import IndexSource
+from inferencecache.picker.prefix.index_source import IndexQuestion, IndexSource
 from inferencecache.picker.prefix.picked_blocks import PickedBlocks
 from inferencecache.picker.prefix.placed_prompt import LearningParts
 from inferencecache.picker.prefix.prompt_at import ClaimParts
@@ -33,6 +33,7 @@ class PrefixKnowledgeParts:
         is_index_named: Whether somebody has said which index to ask.
         sightings: When it has heard of whom.
         lacks_tokenizer: Whether a set has a tokenizer that cannot be read.
+        credit: Told of each match by which a prompt was placed, see :class:`LearningParts`.
     """
 
     settings: PickerPrefixSettings
@@ -42,6 +43,7 @@ class PrefixKnowledgeParts:
     is_index_named: bool
     sightings: Sightings
     lacks_tokenizer: Callable[[WorkerSet], bool]
+    credit: Callable[[IndexQuestion, str, int], None] = lambda _question, _replica, _tokens: None
 
 
 class PrefixKnowledge:
@@ -82,7 +84,11 @@ class PrefixKnowledge:
                     audit=self.audit,
                 ),
                 learning=LearningParts(
-                    settings=settings, clock=clock, blocks=self.blocks, audit=self.audit
+                    settings=settings,
+                    clock=clock,
+                    blocks=self.blocks,
+                    audit=self.audit,
+                    credit=parts.credit,
                 ),
             )
         )

@@ -1,6 +1,6 @@
 """A prompt from the question where it is warm to the end of its request."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from math import isfinite
@@ -14,6 +14,7 @@ from inferencecache.picker.decisions import (
 )
 from inferencecache.picker.fleet import Candidate, Member, ModelRow
 from inferencecache.picker.prefix.audit import CacheAudit
+from inferencecache.picker.prefix.index_source import IndexQuestion
 from inferencecache.picker.prefix.picked_blocks import PickedBlocks, Placing
 from inferencecache.picker.prefix.prompt_at import NO_CLAIM, Claim, PromptAt
 from inferencecache.picker.prefix.signal import PrefixSource
@@ -32,12 +33,15 @@ class LearningParts:
         clock: Monotonic time.
         blocks: What went where.
         audit: What claims are worth.
+        credit: Told of each match by which a prompt was placed: what was asked, of which replica,
+            and how many tokens it holds.
     """
 
     settings: PickerPrefixSettings
     clock: Clock
     blocks: PickedBlocks
     audit: CacheAudit
+    credit: Callable[[IndexQuestion, str, int], None] = lambda _question, _replica, _tokens: None
 
 
 class SensedPrompt:
@@ -68,6 +72,9 @@ class SensedPrompt:
             if found[0] is wanted[0] and found[1] is wanted[1]:
                 placing = self._place(candidate.name, prompt, expected_ttft_ms)
                 claim = self._claims.get(candidate.name, NO_CLAIM)
+                if claim.index_tokens and prompt.question and candidate.endpoint:
+                    replica_id = candidate.endpoint.name
+                    self._parts.credit(prompt.question, replica_id, claim.index_tokens)
                 return PlacedPrompt(self._parts, placing, claim, prompt)
         return None
 

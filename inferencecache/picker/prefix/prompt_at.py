@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from inferencecache.picker.prefix.audit import CacheAudit
 from inferencecache.picker.prefix.block_keys import BlockKeys
-from inferencecache.picker.prefix.index_source import NO_INDEX_MATCHES, IndexMatch
+from inferencecache.picker.prefix.index_source import NO_INDEX_MATCHES, IndexMatch, IndexQuestion
 from inferencecache.picker.prefix.picked_blocks import PickedBlocks
 from inferencecache.picker.prefix.sightings import Sightings
 from inferencecache.picker.prefix.signal import NO_MATCH, CandidateMatch, PrefixSource
@@ -32,13 +32,15 @@ class PromptAt:
     Attributes:
         keys: Its stretches.
         tokens_max: Most tokens that can be warm: the last one is always computed.
-        index: What the index says, by replica.
+        question: What the index was asked; None if it was not.
+        index: What it says, by replica.
         is_answered: Whether the index was asked and has answered.
         is_comparable: Whether its answer is about the whole prompt.
     """
 
     keys: BlockKeys
     tokens_max: int
+    question: IndexQuestion | None = None
     index: Mapping[str, IndexMatch] = field(default_factory=lambda: NO_INDEX_MATCHES)
     is_answered: bool = False
     is_comparable: bool = False

@@ -13,6 +13,7 @@ from inferencecache.picker.decisions import Ending
 from inferencecache.picker.fleet import PrefixUse
 from inferencecache.picker.prefix import PrefixSource
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
+from inferencecache.policy import CachePolicy, PolicySnapshot
 from inferencecache.settings.lookup import LookupSettings
 from inferencecache.settings.picker_prefix import PickerPrefixSettings
 from inferencecache.types import CacheTier
@@ -306,3 +307,19 @@ async def test_a_long_prompt_for_which_there_is_no_time_is_told() -> None:
     rig.clock.advance_ns(30 * NS_PER_MS)
     found = await pick
     assert (found.degraded, dict(found.matches)) == (("index_timeout",), {})
+
+
+@pytest.mark.parametrize(("eviction", "survivor"), [("LFU", A), ("LRU", B)])
+def test_a_pick_that_goes_by_a_match_uses_it(eviction: str, survivor: str) -> None:
+    """For tenants whose entries go by use, not by age."""
+    rig = PrefixRig(SET, entries_max=40)
+    policy = CachePolicy(namespace="t", eviction=eviction)
+    rig.plane.set_policy(PolicySnapshot(policies=(policy,)))
+    rig.report(A, PROMPT[:320])
+    rig.place(ASKED, A)
+    rig.clock.advance_ns(60 * NS_PER_S)
+    rig.report(B, tokens(320, first=5_000))
+    rig.clock.advance_ns(60 * NS_PER_S)
+    rig.report(C, tokens(320, first=9_000))
+    rig.reader.answer = exact(PROMPT[:320] if survivor == A else tokens(320, first=5_000))
+    assert rig.tokens_of(ASKED) == {survivor: 319}
