@@ -50,7 +50,7 @@ class Producer:
     ) -> None:
         _check(settings)
         self._settings = settings
-        self._credentials = server_credentials(settings.tls, SERVER_FLAGS)
+        self._credentials = server_credentials(settings.tls)
         self._log = log or StructuredLog()
         self._clock = clock or SystemClock()
         self._complaints = Complaints(self._log)
