@@ -18,7 +18,7 @@ class ExplainedCandidate(NamedTuple):
         matched_tokens: Tokens of the prompt that it has in its cache.
         source: Who says so.
         estimated_ms: When it was estimated to give a first token.
-        predicted_ms: The same from reports; None where there were too few.
+        predicted_ms: The same from reports; None where there were too few, or nobody ranks by it.
         rank: From 1, the order in which it would be tried; 0 if it would not be.
         score: What the order comes from: points of a profile, the more the better, or milliseconds.
     """

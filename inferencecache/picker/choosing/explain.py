@@ -28,6 +28,7 @@ class Account:
         found: Who could take it; None where that was not looked at.
         views: The same, as plugins saw them.
         passed_over: Why some of them could not be ranked, by name.
+        predicts: Whether anybody wants to know what is predicted.
         tier: Name of the tier that was chosen; empty if none was.
         ranking: Its order.
     """
@@ -38,6 +39,7 @@ class Account:
     found: Survey | None = None
     views: TierViews
     passed_over: Mapping[str, Barrier]
+    predicts: bool
     tier: str = ""
     ranking: Ranking | None = None
 
@@ -73,11 +75,11 @@ def _rows(account: Account, barriers: dict[str, str]) -> Iterator[Row]:
             barrier=barriers.get(candidate.name, Barrier.NONE.value),
             in_flight=load.requests,
             queued_tokens=load.prefill_tokens,
-            waiting=outlook.queue_of(candidate).waiting,
+            waiting=outlook.waiting_at(candidate),
             matched_tokens=match.matched_tokens,
             source=match.source.value,
             estimated_ms=outlook.estimated_ms(candidate),
-            predicted_ms=outlook.predicted_ms(candidate),
+            predicted_ms=outlook.predicted_ms(candidate) if account.predicts else None,
             rank=rank,
             score=score,
         )

@@ -324,6 +324,8 @@ class FleetPick:
             found=found,
             views=[(named.name, tier_views) for named, tier_views in views],
             passed_over=self._passed_over,
+            predicts=self._is_rehearsal
+            or any(match.tier.rank_by is RankBy.PREDICTED_TTFT for match in self._scope.matches),
             tier=tier,
             ranking=ranking,
         )

@@ -91,9 +91,11 @@ class Outlook:
         self.prompt_tokens = prompt_tokens
         self.is_counted = is_counted
 
-    def queue_of(self, candidate: Candidate) -> Queue:
-        """Return what *candidate* has to do."""
-        return self._knowledge.queue_of(candidate, self._now_ns)
+    def waiting_at(self, candidate: Candidate) -> int:
+        """Return how many requests wait at *candidate*, as far as known."""
+        if not self.situation_of(candidate).waiting_ahead:
+            return 0
+        return self._knowledge.queue_of(candidate, self._now_ns).waiting
 
     def load_of(self, candidate: Candidate) -> CandidateLoad:
         """Return what this picker has given to *candidate*."""
