@@ -24,6 +24,7 @@ from inferencecache.settings.picker_prompt import PickerPromptSettings
 
 MODEL = row("m")
 BLOCK_TOKENS = 4
+PATIENT_NS = 60 * NS_PER_S
 LATER_NS = 4_000_000_000 * NS_PER_S
 """When every file has rested."""
 
@@ -117,9 +118,11 @@ class PromptRig:
 
 @asynccontextmanager
 async def prompt_rig(**settings: int) -> AsyncIterator[PromptRig]:
-    """Have a reader, with these settings instead of the defaults."""
+    """Have a reader, with these settings; it is patient, as machines that run tests are slow."""
     clock, log = ManualClock(LATER_NS), LogLines()
-    prompts = PickerPrompts(PickerPromptSettings(**settings), clock, log)
+    prompts = PickerPrompts(
+        PickerPromptSettings(**{"timeout_ns": PATIENT_NS, **settings}), clock, log
+    )
     try:
         yield PromptRig(prompts, clock, log)
     finally:

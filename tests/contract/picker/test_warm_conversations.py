@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from picker_texts import worker_set
-from prompt_rig import chat
+from prompt_rig import PATIENT_NS, chat
 from served_fleet import ServedFleet, serve_fleet
 from small_tokenizers import BOS, EOS, TEXTS, TURN, trained, write_tokenizer
 from tokenizing_engine import tokenizing_engine
@@ -13,9 +13,11 @@ from tokenizing_engine import tokenizing_engine
 from inferencecache.client import AsyncCacheClient, CacheUpdate, HeldPrefix, ReplicaRef
 from inferencecache.fingerprint import chain
 from inferencecache.kinference.v1 import picker_pb2 as pb
+from inferencecache.settings.picker_prompt import PickerPromptSettings
 
 OK, DEGRADED = pb.PickResponse.OK, pb.PickResponse.DEGRADED
 BLOCK = 16
+PATIENT = PickerPromptSettings(timeout_ns=PATIENT_NS)
 COLD, WARM = "10.0.0.1:8000", "10.0.0.2:8000"
 SYSTEM = " ".join(TEXTS) * 5
 QUESTION = json.dumps(chat(("system", SYSTEM), ("user", "and who is warm?"))).encode()
@@ -65,7 +67,7 @@ async def test_a_tokenizer_here_finds_who_is_warm(tmp_path: Path) -> None:
     write_tokenizer(tmp_path / "tokenizer")
     (tmp_path / "files").mkdir()
     tokenizer = f"tokenizer: '{tmp_path / 'tokenizer'}'"
-    async with serve_fleet(tmp_path / "files", engines(tokenizer)) as served:
+    async with serve_fleet(tmp_path / "files", engines(tokenizer), picker_prompt=PATIENT) as served:
         await check_warm(served)
         page = await served.metrics()
 
@@ -77,7 +79,7 @@ async def test_an_engines_tokenizer_finds_who_is_warm(tmp_path: Path) -> None:
     """Without any here."""
     async with tokenizing_engine(trained()) as engine:
         url = f"tokenizeURL: 'http://{engine.address}/tokenize'"
-        async with serve_fleet(tmp_path, engines(url)) as served:
+        async with serve_fleet(tmp_path, engines(url), picker_prompt=PATIENT) as served:
             await check_warm(served)
 
             assert len(engine.questions) == 1
@@ -87,7 +89,7 @@ async def test_a_tokenizer_that_is_missing_degrades_and_shows(tmp_path: Path) ->
     """In the reason and in the state; until it is there, characters tell who had the prompt."""
     tokenizer = f"tokenizer: '{tmp_path / 'gone'}'"
     (tmp_path / "files").mkdir()
-    async with serve_fleet(tmp_path / "files", engines(tokenizer)) as served:
+    async with serve_fleet(tmp_path / "files", engines(tokenizer), picker_prompt=PATIENT) as served:
         await warm(served)
         picked = await served.pick(QUESTION, tenant="t")
 
