@@ -103,6 +103,8 @@ class Claims:
             CacheTier.T2.value: settings.host_share,
         }
         self._coldest_share = settings.storage_share
+        self._seen_ns = parts.sightings.seen_ns
+        self._stale_ns = settings.index_stale_ns
 
     def add(
         self, claims: dict[str, Claim], members: Iterable[Named], prompt: PromptAt, now_ns: int
@@ -117,31 +119,43 @@ class Claims:
 
         Complexity: O(members * log stretches).
         """
-        parts, audit, tokens_max = self._parts, self._parts.audit, prompt.tokens_max
-        seen, index, held_by = parts.sightings.seen_ns, prompt.index, parts.blocks.held
-        silent_ns = now_ns - parts.settings.index_stale_ns
-        keys, tokens_of = prompt.keys.keys, prompt.keys.tokens_of
+        sightings, index, is_answered = self._seen_ns, prompt.index, prompt.is_answered
+        silent_ns = now_ns - self._stale_ns
+        keys, held_by = prompt.keys.keys, self._parts.blocks.held
         for name, replica_id in members:
-            is_heard = prompt.is_answered and seen.get(replica_id, silent_ns) > silent_ns
+            is_heard = is_answered and sightings.get(replica_id, silent_ns) > silent_ns
             held = held_by(name, keys, now_ns, is_expected=is_heard)
             found = index.get(replica_id)
-            if not held and found is None:
-                continue
-            index_tokens = precise = 0
-            if found is not None:
-                index_tokens = min(found.tokens, tokens_max)
-                share = self._shares.get(found.tier, self._coldest_share)
-                precise = int(index_tokens * share * audit.trust(name, _PRECISE))
-            memory = _SPECULATIVE if is_heard else _APPROXIMATE
-            memory_tokens = remembered = min(tokens_of(held), tokens_max)
-            if held and not is_heard:
-                remembered = int(memory_tokens * audit.trust(name, memory))
-            match = _better(precise, remembered, memory)
-            claims[name] = _tuple(Claim, (index_tokens, memory_tokens, memory, match))
+            if held or found is not None:
+                claims[name] = self._claim(name, prompt, found, held, is_heard=is_heard)
 
+    def _claim(
+        self, name: str, prompt: PromptAt, found: IndexMatch | None, held: int, *, is_heard: bool
+    ) -> Claim:
+        """Return what is said of a worker.
 
-def _better(precise: int, remembered: int, memory: PrefixSource) -> CandidateMatch:
-    """Return the larger of what the index and the memory say."""
-    if remembered > precise:
-        return _tuple(CandidateMatch, (remembered, memory))
-    return _tuple(CandidateMatch, (precise, _PRECISE)) if precise else NO_MATCH
+        Args:
+            name: The candidate's name.
+            prompt: As its set sees it.
+            found: What the index says.
+            held: Stretches that it was sent.
+            is_heard: Whether it says itself what it holds.
+        """
+        trust, tokens_max = self._parts.audit.trust, prompt.tokens_max
+        index_tokens = precise = memory_tokens = remembered = 0
+        if found is not None:
+            index_tokens, tier = found
+            index_tokens = min(index_tokens, tokens_max)
+            share = self._shares.get(tier, self._coldest_share) * trust(name, _PRECISE)
+            precise = int(index_tokens * share)
+        memory = _SPECULATIVE if is_heard else _APPROXIMATE
+        if held:
+            memory_tokens = remembered = min(prompt.keys.tokens_of(held), tokens_max)
+            if not is_heard:
+                remembered = int(memory_tokens * trust(name, memory))
+        match = NO_MATCH
+        if remembered > precise:
+            match = _tuple(CandidateMatch, (remembered, memory))
+        elif precise:
+            match = _tuple(CandidateMatch, (precise, _PRECISE))
+        return _tuple(Claim, (index_tokens, memory_tokens, memory, match))
