@@ -68,7 +68,12 @@ class World:
             outlook = self.outlook(prompt_tokens, matched, 1.0)
             for candidate in (self.worker, self.vendor):
                 self.knowledge.foresight.observe(
-                    candidate, outlook.situation_of(candidate), prompt_tokens, observed_ms, 0
+                    candidate,
+                    outlook.situation_of(candidate),
+                    prompt_tokens=prompt_tokens,
+                    is_stream=True,
+                    observed_ms=observed_ms,
+                    now_ns=0,
                 )
 
 

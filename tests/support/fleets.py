@@ -173,6 +173,7 @@ def question(
     prompt_bytes: int | None = None,
     output_tokens: int | None = None,
     deadline_ns: int | None = None,
+    is_stream: bool = False,
 ) -> Question:
     """Return what a Pick asks."""
     return Question(
@@ -184,6 +185,7 @@ def question(
             prompt_tokens=prompt_tokens,
             prompt_bytes=prompt_bytes,
             output_tokens_max=output_tokens,
+            is_stream=is_stream,
         ),
         content=Rope(),
         tenant=tenant,

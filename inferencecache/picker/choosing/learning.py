@@ -39,6 +39,7 @@ class Learning:
         candidate: What was chosen.
         situation: What the request met there.
         prompt_tokens: Its length.
+        is_stream: Whether the answer comes in pieces.
         expected_ms: What was expected of it.
     """
 
@@ -47,6 +48,7 @@ class Learning:
         "_clock",
         "_expected_ms",
         "_foresight",
+        "_is_stream",
         "_observer",
         "_prompt_tokens",
         "_situation",
@@ -61,6 +63,7 @@ class Learning:
         candidate: Candidate,
         situation: Situation,
         prompt_tokens: int,
+        is_stream: bool,
         expected_ms: float,
     ) -> None:
         self._foresight = foresight
@@ -69,20 +72,23 @@ class Learning:
         self._candidate = candidate
         self._situation = situation
         self._prompt_tokens = prompt_tokens
+        self._is_stream = is_stream
         self._expected_ms = expected_ms
 
     def first_token(self, report: FirstTokenReport) -> None:
         """Learn how long it took."""
         if not is_good(report.upstream_status):
             return
-        self._foresight.observe(
+        is_worth_it = self._foresight.observe(
             self._candidate,
             self._situation,
-            self._prompt_tokens,
-            report.observed_ttft_ms,
-            self._clock.monotonic_ns(),
+            prompt_tokens=self._prompt_tokens,
+            is_stream=self._is_stream,
+            observed_ms=report.observed_ttft_ms,
+            now_ns=self._clock.monotonic_ns(),
         )
-        self._observer.first_token_took(self._expected_ms, report.observed_ttft_ms)
+        if is_worth_it:
+            self._observer.first_token_took(self._expected_ms, report.observed_ttft_ms)
 
     def ended(self, _ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
         """Pass on how far apart its tokens came."""

@@ -144,6 +144,7 @@ def placed(
         candidate=candidate,
         situation=situation,
         prompt_tokens=outlook.prompt_tokens,
+        is_stream=question.request.is_stream,
         expected_ms=expected_ms,
     )
     trace = outlook.found.trace

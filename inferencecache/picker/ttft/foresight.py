@@ -26,6 +26,7 @@ class Foresight:
         self._workers = WorkerPredictor(settings)
         self._providers = ProviderPredictor(settings)
         self._heard_ns: dict[str, int] = {}
+        self._streamed_ns: dict[str, int] = {}
 
     def estimated_ms(
         self, candidate: Candidate, situation: Situation, prompt_tokens: int, now_ns: int
@@ -59,25 +60,38 @@ class Foresight:
             )
         return self._providers.predict_ms(member.key, candidate.model.name, prompt_tokens, now_ns)
 
-    def observe(
+    def observe(  # noqa: PLR0913 - what was met, where, and how it went
         self,
         candidate: Candidate,
         situation: Situation,
+        *,
         prompt_tokens: int,
+        is_stream: bool,
         observed_ms: float,
         now_ns: int,
-    ) -> None:
+    ) -> bool:
         """Learn from the first token of a request that was answered well.
+
+        The first byte of an answer of one piece is also its last, and says little of its first
+        token. It teaches only where no stream has within the window.
 
         Args:
             candidate: Who answered.
             situation: What the request met when it was placed.
             prompt_tokens: Its length.
+            is_stream: Whether the answer comes in pieces.
             observed_ms: How long it took, as the caller has measured it.
             now_ns: Monotonic time.
+
+        Returns:
+            Whether it was worth learning from.
         """
-        member = candidate.member
-        self._heard_ns[candidate.name] = now_ns
+        member, name = candidate.member, candidate.name
+        self._heard_ns[name] = now_ns
+        if is_stream:
+            self._streamed_ns[name] = now_ns
+        elif self._has_streamed(name, now_ns):
+            return False
         if isinstance(member, WorkerSet):
             self._workers.observe(
                 member.key,
@@ -87,10 +101,15 @@ class Foresight:
                 observed_ms=observed_ms,
                 now_ns=now_ns,
             )
-            return
-        self._providers.observe(
-            member.key, candidate.model.name, prompt_tokens, observed_ms, now_ns
-        )
+        else:
+            self._providers.observe(
+                member.key, candidate.model.name, prompt_tokens, observed_ms, now_ns
+            )
+        return True
+
+    def _has_streamed(self, name: str, now_ns: int) -> bool:
+        streamed_ns = self._streamed_ns.get(name)
+        return streamed_ns is not None and now_ns - streamed_ns <= self._settings.window_ns
 
     def heard_ns(self, name: str) -> int:
         """Return when the candidate *name* last answered well; -1 if it never did."""
@@ -100,3 +119,5 @@ class Foresight:
         """Forget candidates but *names*: whoever comes back may be another one."""
         self._workers.retain(names)
         self._heard_ns = {name: at_ns for name, at_ns in self._heard_ns.items() if name in names}
+        streamed_ns = self._streamed_ns.items()
+        self._streamed_ns = {name: at_ns for name, at_ns in streamed_ns if name in names}

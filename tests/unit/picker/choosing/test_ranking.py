@@ -192,6 +192,21 @@ def test_absurd_times_are_clamped(ttft_ms: int, learnt_ms: float) -> None:
     assert times_of(choice) == {"provider:default/vendor": learnt_ms}
 
 
+def test_an_answer_of_one_piece_teaches_only_where_no_stream_does() -> None:
+    """Its first byte comes with its last: 9 s, where streams begin after 80 ms."""
+    rig = ChooserRig(fleet(tier("t", VENDOR)))
+    for is_stream in [False] * 10 + [True] * 21:
+        report(rig.chosen(question(is_stream=is_stream)), 80 if is_stream else 9_000)
+    assert times_of(rig.passed()) == {"provider:default/vendor": 80}
+    for _ in range(50):
+        report(rig.chosen(), 9_000)
+    assert times_of(rig.passed()) == {"provider:default/vendor": 80}
+    rig.clock.advance_ns(181 * NS_PER_S)
+    for _ in range(10):
+        report(rig.chosen(), 9_000)
+    assert times_of(rig.passed()) == {"provider:default/vendor": 9_000}
+
+
 def test_a_provider_without_evidence_gets_nothing_from_a_predicted_tier() -> None:
     """There is nobody else, so the answer is no; an estimated tier has a value for it."""
     refusal = ChooserRig(fleet(predicted("t", VENDOR))).refused()
