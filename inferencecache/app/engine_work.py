@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Generic, TypeVar
 
 from inferencecache.clock import NS_PER_S, Clock
@@ -121,14 +121,17 @@ class EngineWork(Generic[PromptT, ChangeT]):
         self._task = asyncio.create_task(self._run(), name="engine-work")
 
     async def stop(self) -> None:
-        """Lose every request and work no more; nothing if it does not work."""
-        self._compute.lose_all()
-        for work in self._works.values():
-            work.lose()
+        """Lose every request and work no more; nothing if it does not work.
+
+        Raises:
+            Exception: Whatever broke its work.
+        """
+        self._lose_all()  # a task that is cancelled before it began would lose nothing
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            with suppress(asyncio.CancelledError):
+                await task
 
     @asynccontextmanager
     async def request(
@@ -144,7 +147,7 @@ class EngineWork(Generic[PromptT, ChangeT]):
         Raises:
             ModelGoneError: The engine does not work.
         """
-        if self._task is None:
+        if self._task is None or self._task.done():
             raise ModelGoneError
         self._number += 1
         number, work = self._number, Work()
@@ -163,12 +166,20 @@ class EngineWork(Generic[PromptT, ChangeT]):
                 self._asked.set()
 
     async def _run(self) -> None:
-        """Do what is due, for ever."""
-        while True:
-            self._asked.clear()
-            for step in self._compute.advance(self._clock.monotonic_ns()):
-                await self._take(step)
-            await self._wait(self._compute.due_ns)
+        """Do what is due, for ever; whatever ends it, nobody waits for an answer any more."""
+        try:
+            while True:
+                self._asked.clear()
+                for step in self._compute.advance(self._clock.monotonic_ns()):
+                    await self._take(step)
+                await self._wait(self._compute.due_ns)
+        finally:
+            self._lose_all()
+
+    def _lose_all(self) -> None:
+        self._compute.lose_all()
+        for work in self._works.values():
+            work.lose()
 
     async def _wait(self, due_ns: int | None) -> None:
         """Return when something is due, or asked for."""

@@ -134,6 +134,30 @@ async def run_command(*arguments: str) -> asyncio.subprocess.Process:
     )
 
 
+async def test_command_answers_requests_until_a_signal() -> None:
+    """No prompts are made up; the keys printed in the end are those of the requests."""
+    process = await run_command("--openai-listen", "127.0.0.1:0", "--base-latency", "0ms")
+    assert process.stdout is not None
+    greeting = [(await process.stdout.readline()).decode().split() for _ in range(4)]
+    url = greeting[-1][1].removeprefix("url=")
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"{url}/completions", json={"prompt": "x" * 40, "max_tokens": 1}) as answer,
+    ):
+        status = answer.status
+    process.send_signal(signal.SIGTERM)
+    stdout, stderr = await process.communicate()
+
+    assert [words[0] for words in greeting] == ["EVENTS", "REPLAY", "METRICS", "OPENAI"]
+    assert status == 200
+    assert [line.split()[2] for line in stdout.decode().splitlines()] == [
+        "token_count=16",
+        "token_count=32",
+    ]
+    assert process.returncode == 0
+    assert stderr == b""
+
+
 async def test_command_prints_what_must_result(tmp_path: Path) -> None:
     """A script's keys are printed, and the engine stays for replays until a signal."""
     script = tmp_path / "script.yaml"
