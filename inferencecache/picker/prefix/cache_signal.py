@@ -150,11 +150,11 @@ class CacheSignal:
         if not groups:
             return NOTHING_FOUND
         sense = _Sense(question, self._parts.settings.index_timeout_ns)
-        for key, worker_set, row, members in groups:
+        for (worker_set, row), members in groups:
             prompt = await self._read(sense, worker_set, row)
             if prompt is None:
                 continue
-            sense.prompts.append((key, prompt))
+            sense.prompts.append(((worker_set, row), prompt))
             now_ns = self._parts.clock.monotonic_ns()
             self._claims.add(sense.claims, members, prompt, now_ns)
         return PrefixFound(
@@ -255,7 +255,7 @@ class CacheSignal:
         return block_keys(blocks.hashes, blocks.block_tokens, stretch_tokens_min, domain)
 
 
-_Group = tuple[SetOfModel, WorkerSet, ModelRow, list[Named]]
+_Group = tuple[SetOfModel, list[Named]]
 """A set's model, and its workers."""
 
 
@@ -269,8 +269,8 @@ def _by_set(candidates: Sequence[Candidate]) -> list[_Group]:
             continue
         if member is not last_member or row is not last_row:
             last_member, last_row = member, row
-            fresh: _Group = ((member, row), member, row, [])
-            members = groups.setdefault((id(member), id(row)), fresh)[3]
+            fresh: _Group = ((member, row), [])
+            _, members = groups.setdefault((id(member), id(row)), fresh)
         members.append((candidate.name, endpoint.name))
     return list(groups.values())
 

@@ -12,7 +12,7 @@ from inferencecache.picker.decisions import (
     FinalTokenReport,
     FirstTokenReport,
 )
-from inferencecache.picker.fleet import Candidate, Member, ModelRow
+from inferencecache.picker.fleet import Candidate, ModelRow, WorkerSet
 from inferencecache.picker.prefix.audit import CacheAudit
 from inferencecache.picker.prefix.index_source import IndexQuestion
 from inferencecache.picker.prefix.picked_blocks import PickedBlocks, Placing
@@ -20,7 +20,7 @@ from inferencecache.picker.prefix.prompt_at import NO_CLAIM, Claim, PromptAt
 from inferencecache.picker.prefix.signal import PrefixSource
 from inferencecache.settings.picker_prefix import PickerPrefixSettings
 
-SetOfModel = tuple[Member, ModelRow]
+SetOfModel = tuple[WorkerSet, ModelRow]
 """A worker set and which of its models a request is for."""
 
 
@@ -67,9 +67,8 @@ class SensedPrompt:
 
     def placed(self, candidate: Candidate, expected_ttft_ms: float) -> "PlacedPrompt | None":
         """Take note that the prompt goes to *candidate*; see :class:`PrefixTrace`."""
-        wanted = candidate.member, candidate.model
-        for found, prompt in self._prompts:
-            if found[0] is wanted[0] and found[1] is wanted[1]:
+        for (worker_set, row), prompt in self._prompts:
+            if worker_set is candidate.member and row is candidate.model:
                 placing = self._place(candidate.name, prompt, expected_ttft_ms)
                 claim = self._claims.get(candidate.name, NO_CLAIM)
                 if claim.index_tokens and prompt.question and candidate.endpoint:
