@@ -17,6 +17,7 @@ GROUPS = (
     "route_cpu",
     "load",
     "picker",
+    "prompts",
     "simulate",
     "bench_events",
     "producer",
