@@ -21,7 +21,9 @@ from inferencecache.picker.prompt.history import Histories, Learned
 from inferencecache.picker.prompt.prompt_body import PromptBody, read_prompt_body
 from inferencecache.picker.prompt.prompt_digest import PromptNames
 from inferencecache.picker.prompt.read_prompt import (
+    COMPUTES_ANEW,
     MALFORMED,
+    computes_anew,
     holds_token_ids,
     read_prompt,
     without_prompt,
@@ -111,7 +113,7 @@ class TokenizingReader:
         api, body = question.request.api, self._body(question)
         if isinstance(body, NoBlocks):
             return body
-        why = without_prompt(api, body)
+        why = COMPUTES_ANEW if computes_anew(api, body) else without_prompt(api, body)
         if why:
             return NoBlocks(why=why, is_by_design=True)
         seed = character_seed(self._parts.secret, row, body.salt)

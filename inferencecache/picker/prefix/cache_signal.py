@@ -56,8 +56,6 @@ INDEX_COLD: Final = "index_cold"
 _TOKENIZER_MISSING: Final = "tokenizer_missing"
 _NO_TOKENIZER: Final = "no_tokenizer"
 _MEDIA: Final = "mm"
-_READS_NO_CACHE: Final = "prompt_logprobs"
-"""Why there are no blocks of a prompt that engines compute as a whole, whatever they hold."""
 
 _NONE: Final = PrefixSource.NONE
 _PRECISE: Final = PrefixSource.PRECISE
@@ -178,8 +176,6 @@ class CacheSignal:
             return self._by_characters(sense, worker_set, row)
         blocks = await self._parts.reader.blocks(sense.question, worker_set, row)
         if isinstance(blocks, NoBlocks):
-            if blocks.why == _READS_NO_CACHE:
-                return None
             missing = _missing(blocks, worker_set)
             if missing:
                 sense.degraded[missing] = None

@@ -25,6 +25,9 @@ _BLANKS: Final = b" \t\r\n"
 _LOOK_BYTES: Final = 64
 """Nobody puts more blanks before the first value."""
 
+COMPUTES_ANEW: Final = "prompt_logprobs"
+"""Why a prompt has no blocks of which an engine computes every token."""
+
 MALFORMED: Final = NoBlocks(why="prompt_malformed", is_by_design=True)
 """Of a prompt that every engine refuses."""
 
@@ -45,14 +48,20 @@ def without_tokens(api: Api, body: PromptBody) -> str:
     keys = body.keys
     if body.salt:
         return "cache_salt"
-    asks_logprobs = is_true(keys.echo, default=False) and is_given(keys.logprobs)
-    if is_given(keys.prompt_logprobs) or (api is Api.COMPLETIONS and asks_logprobs):
-        return "prompt_logprobs"
+    if computes_anew(api, body):
+        return COMPUTES_ANEW
     if is_given(keys.truncate_prompt_tokens):
         return "truncate_prompt_tokens"
     if is_given(keys.chat_template):
         return "own_template"
     return "api" if api is Api.AMBIGUOUS_INPUT else without_prompt(api, body)
+
+
+def computes_anew(api: Api, body: PromptBody) -> bool:
+    """Return whether the engine reads nothing of the prompt from its cache, whatever it holds."""
+    keys = body.keys
+    asks_logprobs = is_true(keys.echo, default=False) and is_given(keys.logprobs)
+    return is_given(keys.prompt_logprobs) or (api is Api.COMPLETIONS and asks_logprobs)
 
 
 def holds_token_ids(body: PromptBody) -> bool:

@@ -121,3 +121,13 @@ async def test_a_fault_of_our_own_ends_no_pick(
         assert [line["worker_set"] for line in lines] == ["default/w", "*/m"]
         assert str(lines[0]["error"]).startswith("TypeError at ")
         assert "secret" not in rig.log.text
+
+
+async def test_a_prompt_computed_anew_has_no_characters_either() -> None:
+    """It is warm nowhere, wherever its like went before."""
+    async with prompt_rig() as rig:
+        asked = question(chat(("user", "warm " * 100), prompt_logprobs=0))
+
+        assert rig.prompts.reader.characters(asked, MODEL) == NoBlocks(
+            why="prompt_logprobs", is_by_design=True
+        )

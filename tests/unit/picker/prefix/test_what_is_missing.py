@@ -156,6 +156,6 @@ def test_what_engines_never_read_from_a_cache_is_warm_nowhere() -> None:
     rig = PrefixRig(SET)
     rig.report(A, PROMPT)
     rig.reader.answer = NoBlocks(why="prompt_logprobs", is_by_design=True)
-    rig.reader.characters_answer = replace(exact(PROMPT), is_exact=False)
+    rig.reader.characters_answer = rig.reader.answer
     found = rig.sense(question(tenant="t"))
     assert (found.degraded, dict(found.matches)) == ((), {})
