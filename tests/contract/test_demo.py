@@ -1,7 +1,9 @@
 """The demo as a process: it runs by itself, says what it is, and ends in agreement."""
 
 import signal
+import socket
 
+import pytest
 from demo_process import start_demo
 
 
@@ -19,6 +21,20 @@ async def test_demo_ends_by_itself_in_agreement() -> None:
     assert lines[-1].startswith("index and engines agree about all ")
     assert "\x1b" not in stdout.decode()
     assert stderr == b""
+
+
+@pytest.mark.parametrize("flag", ["--listen", "--engine-control-listen", "--control-listen"])
+async def test_a_taken_address_is_told(flag: str) -> None:
+    """In a line, without a traceback; nothing keeps running."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        process = await start_demo(flag, address)
+        stdout, stderr = await process.communicate()
+
+    assert process.returncode == 1
+    assert stdout == b""
+    assert len(stderr.decode().splitlines()) == 1
+    assert f"cannot listen on {address}: " in stderr.decode()
 
 
 async def test_interrupt_ends_with_a_summary() -> None:
