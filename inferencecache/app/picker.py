@@ -220,6 +220,7 @@ class Picker:
             limit_s: Longest wait, in seconds.
         """
         self.plane.drain()
+        self.fleet.room.close()
         if self._port is not None:
             await self._port.set_serving(is_serving=False)
         tick_s = self._settings.tick_ns / NS_PER_S

@@ -24,8 +24,9 @@ class DeferredRequests:
     def __init__(self, waiting_max: int, clock: Clock) -> None:
         self._queue = FairQueue(waiting_max)
         self._clock = clock
-        self._waiting: dict[Deferred, asyncio.Future[None]] = {}
+        self._waiting: dict[Deferred, asyncio.Future[bool]] = {}
         self._is_door_held = False
+        self._is_closed = False
         self._results = Counts()
 
     def __len__(self) -> int:
@@ -56,7 +57,16 @@ class DeferredRequests:
             let_in = self._waiting.pop(deferred)
             if not let_in.done():
                 self._is_door_held = True
-                let_in.set_result(None)
+                let_in.set_result(True)
+
+    def close(self) -> None:
+        """Let nobody wait any more: the server is about to end, and others may take the request."""
+        self._is_closed = True
+        for deferred, let_in in self._waiting.items():
+            self._queue.remove(deferred)
+            if not let_in.done():
+                let_in.set_result(False)
+        self._waiting.clear()
 
     def families(self) -> list[Family]:
         """Return a copy of all numbers."""
@@ -67,7 +77,7 @@ class DeferredRequests:
 
     async def _waited(self, deferred: Deferred) -> bool:
         left_ns = deferred.until_ns - self._clock.monotonic_ns()
-        if left_ns <= 0 or not self._queue.add(deferred):
+        if self._is_closed or left_ns <= 0 or not self._queue.add(deferred):
             return False
         let_in = self._waiting[deferred] = asyncio.get_running_loop().create_future()
         self.look()
@@ -80,10 +90,10 @@ class DeferredRequests:
             raise
         return self._left(deferred, let_in)
 
-    def _left(self, deferred: Deferred, let_in: asyncio.Future[None]) -> bool:
+    def _left(self, deferred: Deferred, let_in: asyncio.Future[bool]) -> bool:
         """Take a request out that waits no longer; return whether it was let in."""
         if let_in.done():
-            return True
+            return let_in.result()
         let_in.cancel()
         self._waiting.pop(deferred, None)
         self._queue.remove(deferred)

@@ -145,6 +145,19 @@ async def test_whoever_goes_away_holds_no_door() -> None:
     assert isinstance(await second, Choice)
 
 
+async def test_a_server_that_ends_lets_nobody_wait() -> None:
+    """Those that wait are shed at once, and so is whoever comes."""
+    found = Deferring()
+    waiting = [found.ask() for _ in range(3)]
+    await settled()
+    found.room.close()
+    answers = [*await asyncio.gather(*waiting), await found.ask()]
+    assert [answer.reason for answer in answers] == ["shed=deferrable"] * 4
+    assert len(found.room) == 0
+    await found.free(3)
+    assert isinstance(await found.ask(), Choice)
+
+
 async def test_a_denied_request_does_not_wait() -> None:
     """The rules have said no, however calm it may become."""
     found = Deferring()
