@@ -2,8 +2,8 @@
 
 Workload: byte-level BPE of 30,000 tokens trained on made-up words, and a chat template with a
 special token before each turn. A chat of 10 KB; and an agent that sends its whole history, 100,000
-tokens of 4.5 bytes in turns of 6 KB, then the same and one turn more. Processor time, since threads take part;
-tokenizing is what the tokenizer's own call takes.
+tokens of 4.5 bytes in turns of 6 KB, then the same and one turn more. Processor time, since threads
+take part; tokenizing is what the tokenizer's own call takes.
 Seed: ``workload.SEED``. Budget: 1 s per timing of the small prompts, the best of five of others.
 """
 
