@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -21,13 +22,14 @@ _FREE_PORTS = (
 )
 
 
-async def start_demo(*arguments: str) -> asyncio.subprocess.Process:
+async def start_demo(*arguments: str, **variables: str) -> asyncio.subprocess.Process:
     """Start the command on free ports, its output not on a terminal."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "inferencecache", "demo", *_FREE_PORTS, *arguments),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **variables},
     )
 
 
@@ -148,10 +150,13 @@ async def bash(script: str, **variables: str) -> str:
 @asynccontextmanager
 async def running_demo(*arguments: str) -> AsyncIterator[Demo]:
     """Run a demo without made-up prompts, where everything is quick."""
-    process = await start_demo("--rate", "0", "--base-latency", "0ms", *arguments)
-    demo = Demo(process)
-    try:
-        await demo.until(lambda line: _READY in line)
-        yield demo
-    finally:
-        await demo.kill_all()
+    with TemporaryDirectory() as directory:
+        process = await start_demo(
+            *("--rate", "0", "--base-latency", "0ms", *arguments), TMPDIR=directory
+        )
+        demo = Demo(process)
+        try:
+            await demo.until(lambda line: _READY in line)
+            yield demo
+        finally:
+            await demo.kill_all()
