@@ -1,14 +1,12 @@
 """From a prompt to its blocks.
 
-Workload: byte-level BPE of 30,000 tokens trained on made-up words, and a chat template with a
-special token before each turn. A chat of 10 KB; and an agent that sends its whole history, 100,000
-tokens of 4.5 bytes in turns of 6 KB, then the same and one turn more. Processor time, since threads
-take part; tokenizing is what the tokenizer's own call takes.
+Workload: the tokenizer and the chats of ``prompt_texts``. A chat of 10 KB; and an agent that sends
+its whole history, 100,000 tokens of 4.5 bytes in turns of 6 KB, then the same and one turn more.
+Processor time, since threads take part; tokenizing is what the tokenizer's own call takes.
 Seed: ``workload.SEED``. Budget: 1 s per timing of the small prompts, the best of five of others.
 """
 
 import asyncio
-import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,10 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time_ns
 
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
-
 from benchmarks.measure import NS_PER_MS, median_us, require
 from benchmarks.options import Options
+from benchmarks.prompt_texts import Texts, chat_body, write_tokenizer
 from benchmarks.row import Bound, Row
 from benchmarks.workload import BLOCK_TOKENS, SEED
 from inferencecache.app.picker_prompt import PickerPrompts
@@ -46,11 +43,6 @@ from inferencecache.transport.tokenize_loading import load_guarded, load_limits
 from inferencecache.transport.tokenize_plan import Ask, Learning, local_plan
 from inferencecache.transport.tokenize_shelf import Loaded
 
-_TURN = "<|turn|>"
-_TEMPLATE = (
-    "{% for turn in messages %}{{ '<|turn|>' + turn.role + '\n' + turn.content }}{% endfor %}"
-    "{{ '<|turn|>assistant\n' }}"
-)
 _ROW = ModelRow(name="m")
 _TURN_WORDS = 1_200
 _AGENT_TURNS = 80
@@ -60,43 +52,10 @@ _TRIES = 5
 def run(options: Options) -> Iterator[Row]:
     """Yield the rows of prompts."""
     with TemporaryDirectory() as directory:
-        texts = _Texts(random.Random(SEED))
-        _write_tokenizer(Path(directory), texts)
+        texts = Texts(random.Random(SEED))
+        write_tokenizer(Path(directory), texts)
         yield from asyncio.run(_small(directory, texts, options))
         yield from _agent(directory, texts)
-
-
-class _Texts:
-    """Made-up words, rare and frequent ones."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        letters = "eeeettaaooiinnsshhrrddlu"
-        self._words = ["".join(rng.choices(letters, k=rng.randint(1, 6))) for _ in range(30_000)]
-        self._weights = [1 / place for place in range(1, len(self._words) + 1)]
-
-    def of(self, words: int) -> str:
-        return " ".join(self._rng.choices(self._words, self._weights, k=words))
-
-
-def _write_tokenizer(directory: Path, texts: _Texts) -> None:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=30_000,
-        show_progress=False,
-        special_tokens=[AddedToken(_TURN, special=True)],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )
-    tokenizer.train_from_iterator((texts.of(200) for _ in range(1_000)), trainer)
-    tokenizer.save(str(directory / "tokenizer.json"))
-    (directory / "tokenizer_config.json").write_text(json.dumps({"chat_template": _TEMPLATE}))
-
-
-def _body(turns: list[str]) -> bytes:
-    roles = ("user", "assistant")
-    messages = [{"role": roles[number % 2], "content": turn} for number, turn in enumerate(turns)]
-    return json.dumps({"model": "m", "messages": messages, "stream": True}).encode()
 
 
 def _worker_set(directory: str) -> WorkerSet:
@@ -114,9 +73,9 @@ def _worker_set(directory: str) -> WorkerSet:
     )
 
 
-async def _small(directory: str, texts: _Texts, options: Options) -> list[Row]:
+async def _small(directory: str, texts: Texts, options: Options) -> list[Row]:
     """Return the rows of a chat of 10 KB that was seen before."""
-    data = _body([texts.of(170) for _ in range(12)])
+    data = chat_body([texts.of(170) for _ in range(12)])
     question = Question(request=parse_body(data, PickerParseSettings()), content=Rope([data]))
     prompts = PickerPrompts(
         PickerPromptSettings(timeout_ns=60 * 10**9), SystemClock(), StructuredLog()
@@ -200,7 +159,7 @@ def _ask(body: PromptBody | None) -> Ask:
     )
 
 
-def _agent(directory: str, texts: _Texts) -> Iterator[Row]:
+def _agent(directory: str, texts: Texts) -> Iterator[Row]:
     """Yield the rows of a history that goes on."""
     limits = load_limits(PickerPromptSettings(), SystemClock())
     tokenizer = load_guarded(TokenizerPlace(directory, ""), limits)
@@ -208,7 +167,7 @@ def _agent(directory: str, texts: _Texts) -> Iterator[Row]:
         raise tokenizer.error
     timed = _Timed(Loaded(tokenizer, 1))
     turns = [texts.of(_TURN_WORDS) for _ in range(_AGENT_TURNS + 1)]
-    before, after = _body(turns[:-1]), _body(turns)
+    before, after = chat_body(turns[:-1]), chat_body(turns)
     whole, *_ = timed.read(after, Histories(0))
 
     def first() -> tuple[float, float]:
