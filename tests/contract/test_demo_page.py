@@ -20,6 +20,7 @@ SECTIONS = {
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 BEGINNING = "# The demo"
 ALIKE = "Two prompts that begin alike"
+MANY = "Many at once"
 STREAMS = "Streams, and the OpenAI client"
 DEATH = "An engine that dies"
 KEY = "A wrong key"
@@ -77,6 +78,16 @@ async def test_prompts_that_begin_alike(demo: Demo) -> None:
     assert "prefix=precise;matched=" in explained
     assert '"decisions": [' in explained
     await demo.until(lambda line: "has 2,608 of 2,656 tokens (precise)" in line)
+
+
+async def test_many_at_once(demo: Demo) -> None:
+    """They are spread over all engines; on a machine that is slow to send them not evenly."""
+    (six,) = SECTIONS[MANY]
+    answers = await Terminal(demo).run(six)
+
+    engines = re.findall(r"(engine-\d) computed 2644 of 2644 prompt tokens", answers)
+    assert len(engines) == 6
+    assert set(engines) == {"engine-0", "engine-1", "engine-2"}
 
 
 async def test_streams_and_the_client(demo: Demo) -> None:
@@ -137,6 +148,7 @@ def test_all_commands_are_above() -> None:
     assert {head for head, blocks in SECTIONS.items() if blocks} == {
         BEGINNING,
         ALIKE,
+        MANY,
         STREAMS,
         DEATH,
         KEY,
