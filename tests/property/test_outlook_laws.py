@@ -79,8 +79,8 @@ class World:
 
 def times(outlook: Outlook, candidate: Candidate) -> list[float]:
     """Return the estimate and, where there is one, the prediction; spread and not."""
-    found = [outlook.estimated_ms(candidate, is_spread=spread) for spread in (False, True)]
-    predicted = [outlook.predicted_ms(candidate, is_spread=spread) for spread in (False, True)]
+    found = [outlook.estimated_ms(candidate), *outlook.estimates_ms([candidate])]
+    predicted = [outlook.predicted_ms(candidate), *outlook.predictions_ms([candidate])]
     return found + [ms for ms in predicted if ms is not None]
 
 
@@ -118,6 +118,35 @@ def test_a_time_is_a_number_that_grows_with_the_work(  # noqa: PLR0917 - what it
     busier = times(world.outlook(prompt, matched, spread), world.worker)
     for after in (longer, colder, busier):
         assert all(new >= old for old, new in zip(before, after, strict=True))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    busy=st.sets(st.integers(0, 5)),
+    warm=st.dictionaries(st.integers(0, 5), st.integers(0, 900)),
+    weights=st.lists(WEIGHTS, min_size=6, max_size=6),
+)
+def test_many_are_estimated_as_each_by_itself(
+    busy: set[int], warm: dict[int, int], weights: list[float]
+) -> None:
+    """Those that are taken for alike are."""
+    names = [f"{number}:1" for number in range(6)]
+    worker = worker_set(
+        "s", row("m"), addresses=names, weights=dict(zip(names, weights, strict=True))
+    )
+    rig = ChooserRig(fleet(tier("t", worker, provider("p", row("m")))))
+    for number in busy:
+        rig.load(names[number], 2, prefill_tokens=300)
+    (match,) = rig.chooser.in_force.index.everything.matches("m")
+    found = [candidate for rows in match.rows for candidate in rows.candidates]
+    matches = {
+        names[number]: CandidateMatch(matched_tokens=tokens, source=PrefixSource.PRECISE)
+        for number, tokens in warm.items()
+    }
+    outlook = Outlook(
+        rig.knowledge, found=PrefixFound(matches=matches), prompt_tokens=1_000, now_ns=0
+    )
+    assert outlook.estimates_ms(found) == [outlook.estimated_ms(each) for each in found]
 
 
 @settings(max_examples=50, deadline=None)

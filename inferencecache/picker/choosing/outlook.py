@@ -4,6 +4,7 @@ Everything is as of the moment at which it is asked for, so that of a hundred Pi
 together each sees what the one before has added.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inferencecache.picker.fleet import Candidate, WorkerSet
@@ -112,32 +113,67 @@ class Outlook:
             situation = self._situations[candidate.name] = self._seen(candidate)
         return situation
 
-    def estimated_ms(self, candidate: Candidate, *, is_spread: bool = False) -> float:
-        """Return when *candidate* is estimated to give a first token, in milliseconds.
-
-        Args:
-            candidate: Where.
-            is_spread: Whether what others have to do counts as often as this Pick wants, not once.
-        """
-        situation = self._spread_out(candidate) if is_spread else self.situation_of(candidate)
+    def estimated_ms(self, candidate: Candidate) -> float:
+        """Return when *candidate* is estimated to give a first token, in milliseconds."""
         return self._knowledge.foresight.estimated_ms(
-            candidate, situation, self.prompt_tokens, self._now_ns
+            candidate, self.situation_of(candidate), self.prompt_tokens, self._now_ns
         )
 
-    def predicted_ms(self, candidate: Candidate, *, is_spread: bool = False) -> float | None:
+    def predicted_ms(self, candidate: Candidate) -> float | None:
         """Return the same from reports; None where there are too few."""
-        situation = self._spread_out(candidate) if is_spread else self.situation_of(candidate)
         return self._knowledge.foresight.predicted_ms(
-            candidate, situation, self.prompt_tokens, self._now_ns
+            candidate, self.situation_of(candidate), self.prompt_tokens, self._now_ns
         )
+
+    def estimates_ms(self, candidates: Iterable[Candidate]) -> list[float]:
+        """Return the estimates by which to rank: what others have to do counts as often as wanted.
+
+        Workers of a set that have nothing to do and nothing of the prompt are all alike.
+
+        Complexity: O(candidates).
+        """
+        knowledge, prompt_tokens, now_ns = self._knowledge, self.prompt_tokens, self._now_ns
+        loads, matches = knowledge.loads.loads, self.found.matches
+        hears_engines, alike = len(knowledge.signals), dict[int, float]()
+        found: list[float] = []
+        for candidate in candidates:
+            name, member = candidate.name, id(candidate.member)
+            is_idle = not (hears_engines or name in loads or name in matches)
+            estimate_ms = alike.get(member) if is_idle else None
+            if estimate_ms is None:
+                situation = self._spread_out(self._seen(candidate))
+                estimate_ms = knowledge.foresight.estimated_ms(
+                    candidate, situation, prompt_tokens, now_ns
+                )
+                if is_idle and not candidate.is_provider:
+                    alike[member] = estimate_ms
+            found.append(estimate_ms)
+        return found
+
+    def predictions_ms(self, candidates: Iterable[Candidate]) -> list[float | None]:
+        """Return the predictions by which to rank; None where there are too few reports.
+
+        Complexity: O(candidates).
+        """
+        foresight, prompt_tokens, now_ns = (
+            self._knowledge.foresight,
+            self.prompt_tokens,
+            self._now_ns,
+        )
+        return [
+            foresight.predicted_ms(
+                candidate, self._spread_out(self._seen(candidate)), prompt_tokens, now_ns
+            )
+            for candidate in candidates
+        ]
 
     def expected_ms(self, candidate: Candidate) -> float:
         """Return the best that is known: the prediction, or else the estimate."""
         predicted_ms = self.predicted_ms(candidate)
         return self.estimated_ms(candidate) if predicted_ms is None else predicted_ms
 
-    def _spread_out(self, candidate: Candidate) -> Situation:
-        situation, spread = self.situation_of(candidate), self._spread
+    def _spread_out(self, situation: Situation) -> Situation:
+        spread = self._spread
         if spread == 1.0:
             return situation
         own, ahead, requests, waiting = situation

@@ -93,8 +93,8 @@ class TtftRanker:
 
     def by_estimate(self, views: Sequence[EndpointView], outlook: Outlook) -> Ranking:
         """Return *views* in the order of their estimates; each has one."""
-        timed = [(outlook.estimated_ms(view.candidate, is_spread=True), view) for view in views]
-        return self._ordered(timed)
+        times = outlook.estimates_ms([view.candidate for view in views])
+        return self._ordered(list(zip(times, views, strict=True)))
 
     def chosen(self, candidate: Candidate) -> None:
         """Give *candidate* its turn."""
@@ -109,8 +109,8 @@ class TtftRanker:
     def _by_prediction(self, views: Sequence[EndpointView], outlook: Outlook) -> Ranked:
         timed: list[tuple[float, EndpointView]] = []
         unpredicted: list[EndpointView] = []
-        for view in views:
-            predicted_ms = outlook.predicted_ms(view.candidate, is_spread=True)
+        times = outlook.predictions_ms([view.candidate for view in views])
+        for predicted_ms, view in zip(times, views, strict=True):
             if predicted_ms is None:
                 unpredicted.append(view)
             else:
