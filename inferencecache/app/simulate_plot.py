@@ -1,5 +1,6 @@
 """Draw what a simulation found out into a PNG or SVG file."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ _MS_PER_S: Final = NS_PER_S // NS_PER_MS
 
 
 def draw_simulation(summary: SimulationSummary, path: Path) -> None:
-    """Write the plot: the distribution of times to the first token, and hit ratios.
+    """Write the plot: how times to the first token are distributed, hit ratios, imbalance.
 
     Args:
         summary: What to draw.
@@ -33,10 +34,11 @@ def draw_simulation(summary: SimulationSummary, path: Path) -> None:
             "svg.hashsalt": "inferencecache",  # equal numbers give equal files
         }
     ):
-        figure = Figure(figsize=(10, 4.2), layout="constrained")
-        times, bars = figure.subplots(1, 2, width_ratios=(3, 2))
+        figure = Figure(figsize=(12, 4.2), layout="constrained")
+        times, hits, work = figure.subplots(1, 3, width_ratios=(5, 2, 2))
         _draw_times(times, summary)
-        _draw_bars(bars, summary)
+        _draw_hits(hits, summary)
+        _draw_work(work, summary)
         figure.suptitle(
             f"{summary.workload}: {summary.parameters['engines']} engines, "
             f"seed {summary.parameters['seed']}",
@@ -59,6 +61,7 @@ def _draw_times(axes: Axes, summary: SimulationSummary) -> None:
             linewidth=1.8,
         )
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.set_xlabel("time to the first token, seconds")
     axes.set_ylabel("requests that have it by then")
@@ -66,14 +69,30 @@ def _draw_times(axes: Axes, summary: SimulationSummary) -> None:
     axes.legend(frameon=False, loc="lower right")
 
 
-def _draw_bars(axes: Axes, summary: SimulationSummary) -> None:
-    """Draw one bar per strategy, labelled with its hit ratio."""
-    names = [strategy.name for strategy in reversed(summary.strategies)]
-    ratios = [strategy.hit_ratio for strategy in reversed(summary.strategies)]
-    count = len(names)
-    colors = [_COLORS[(count - 1 - at) % len(_COLORS)] for at in range(count)]
-    bars = axes.barh(names, ratios, color=colors, height=0.65)
-    axes.bar_label(bars, [f"{ratio:.1%}" for ratio in ratios], padding=2)
+def _draw_hits(axes: Axes, summary: SimulationSummary) -> None:
+    """Draw which share of the prompt tokens was found cached."""
+    ratios = [strategy.hit_ratio for strategy in summary.strategies]
     axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.set_xlim(0, max(0.05, *ratios) * 1.2)
+    axes.set_xlim(0, max(0.05, *ratios) * 1.35)
     axes.set_xlabel("prompt tokens found cached")
+    _draw_bars(axes, summary, ratios, [f"{ratio:.1%}" for ratio in ratios])
+
+
+def _draw_work(axes: Axes, summary: SimulationSummary) -> None:
+    """Draw how much more than the mean the busiest engine has to compute."""
+    loads = [strategy.work_max_over_mean for strategy in summary.strategies]
+    axes.set_xlim(0, max(loads) * 1.35)
+    axes.set_xlabel("most work / mean")
+    _draw_bars(axes, summary, loads, [f"{load:.2f}" for load in loads])
+    axes.set_yticks([])
+
+
+def _draw_bars(
+    axes: Axes, summary: SimulationSummary, values: Sequence[float], labels: Sequence[str]
+) -> None:
+    """Draw one labelled bar per strategy, the first on top."""
+    names = [strategy.name for strategy in summary.strategies]
+    colors = [_COLORS[number % len(_COLORS)] for number in range(len(names))]
+    bars = axes.barh(names, values, color=colors, height=0.65)
+    axes.bar_label(bars, labels, padding=2)
+    axes.invert_yaxis()
