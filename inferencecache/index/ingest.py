@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from math import isfinite
 
 from inferencecache.index.counters import IndexCounters
@@ -124,7 +125,7 @@ class Ingest:
     def _is_storable(self, update: StateUpdate, stretch: Stretch) -> bool:
         if not update.hash_scheme:
             reason = DropReason.EMPTY_HASH_SCHEME
-        elif is_too_long(stretch.adapter_id, self._settings.identifier_bytes_max):
+        elif is_too_long(_adapter(update, stretch), self._settings.identifier_bytes_max):
             reason = DropReason.IDENTIFIER_TOO_LONG
         else:
             return True
@@ -140,7 +141,7 @@ class Ingest:
         """Resolve names anew for each slice: what stood here before may be gone since."""
         ledger = self._ledger
         model = ledger.model(update.tenant_id, update.model_id)
-        partition = _partition(ledger, model, update.hash_scheme, stretch.adapter_id)
+        partition = _partition(ledger, model, update.hash_scheme, _adapter(update, stretch))
         incarnation = model.incarnations.get(update.replica_id)
         if incarnation is None:
             incarnation = model.incarnations[update.replica_id] = Incarnation(update.replica_id)
@@ -158,8 +159,26 @@ class Ingest:
             self._counters.drops[DropReason.STATS_LIMIT] += 1
             return
         model = self._ledger.model(update.tenant_id, update.model_id)
-        record = StatsRecord(update.replica_id, _finite(stats), seen_ns, update.model_id)
+        record = StatsRecord(update.replica_id, self._sound(stats), seen_ns, update.model_id)
         model.tenant.put_stats(model, record)
+
+    def _sound(self, stats: StatsReport) -> StatsReport:
+        """Return *stats* without ratios that are no number and a version that is no version."""
+        is_version = not is_too_long(stats.client_version, self._settings.identifier_bytes_max)
+        if not is_version:
+            self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
+        if is_version and isfinite(stats.hit_rate) and isfinite(stats.pressure):
+            return stats
+        return replace(
+            stats,
+            hit_rate=stats.hit_rate if isfinite(stats.hit_rate) else 0.0,
+            pressure=stats.pressure if isfinite(stats.pressure) else 0.0,
+            client_version=stats.client_version if is_version else "",
+        )
+
+
+def _adapter(update: StateUpdate, stretch: Stretch) -> str:
+    return stretch.adapter_id or update.adapter_id
 
 
 def _partition(ledger: Ledger, model: ModelState, hash_scheme: str, adapter_id: str) -> Partition:
@@ -188,16 +207,3 @@ def any_too_long(names: tuple[str, ...], limit_bytes: int) -> bool:
     if len("".join(names)) * 4 <= limit_bytes:
         return False
     return any(is_too_long(name, limit_bytes) for name in names)
-
-
-def _finite(stats: StatsReport) -> StatsReport:
-    if isfinite(stats.hit_rate) and isfinite(stats.pressure):
-        return stats
-    return StatsReport(
-        cache_memory_bytes=stats.cache_memory_bytes,
-        hit_rate=stats.hit_rate if isfinite(stats.hit_rate) else 0.0,
-        pressure=stats.pressure if isfinite(stats.pressure) else 0.0,
-        client_version=stats.client_version,
-        t2_hit_tokens=stats.t2_hit_tokens,
-        t2_query_tokens=stats.t2_query_tokens,
-    )

@@ -36,7 +36,7 @@ class Stretch:
     """Blocks reported in a row with one tier and one adapter.
 
     Attributes:
-        adapter_id: The partition's adapter.
+        adapter_id: The partition's adapter, empty for the update's.
         tier: Storage tier, never 0.
         hashes: Block hashes.
         token_counts: Cumulative tokens up to each block, parallel to *hashes*.
@@ -73,13 +73,21 @@ class StateUpdate:
         hash_scheme: Domain of the hashes; without it no prefix is stored.
         timestamp_ns: Unix time of the report, 0 for now.
         adapter_id: Adapter of the entries that name none.
+
+    Attributes:
+        entries: Entries added.
+        chain_blocks: Blocks of the chains among them.
+        drops: Entries that cannot be stored, by reason.
+        stretches: What is to be stored, once the update is closed.
+        stats: The statistics that came with it, or None.
     """
 
     __slots__ = (
-        "_adapter_id",
         "_counts",
         "_hashes",
         "_kind",
+        "adapter_id",
+        "chain_blocks",
         "drops",
         "entries",
         "hash_scheme",
@@ -109,7 +117,8 @@ class StateUpdate:
         self.stats: StatsReport | None = None
         self.drops: dict[DropReason, int] = {}
         self.entries = 0
-        self._adapter_id = adapter_id
+        self.chain_blocks = 0
+        self.adapter_id = adapter_id
         self.stretches: list[Stretch] = []
         self._kind: tuple[int, str] | None = None
         self._hashes: list[bytes] = []
@@ -193,6 +202,7 @@ class StateUpdate:
         self.entries += 1
         packed = _packed(block_hashes)
         blocks = len(block_hashes)
+        self.chain_blocks += blocks
         counts = cumulative(block_token_counts) if blocks == len(block_token_counts) > 0 else ()
         reason = _chain_fault(block_hashes, block_token_counts, packed, counts)
         if reason is None and prefix_hash and token_count < 0:
@@ -203,6 +213,57 @@ class StateUpdate:
         self._close()
         kind = (tier, adapter_id)
         self._append(block_hashes, counts, kind, packed)
+        if prefix_hash:
+            self._append([prefix_hash], compact([token_count]), kind)
+
+    def add_chain_slices(
+        self,
+        block_hashes: Sequence[bytes],
+        block_token_counts: Sequence[int],
+        kind: tuple[int, str],
+        whole: tuple[bytes, int],
+    ) -> Iterator[None]:
+        """Add a chain of any length like :meth:`add_chain`, yielding between bounded slices.
+
+        Args:
+            block_hashes: The blocks in order.
+            block_token_counts: Tokens of each block.
+            kind: Tier and adapter.
+            whole: Hash and cumulative tokens of the whole prefix.
+
+        Complexity: O(blocks).
+        """
+        blocks, (prefix_hash, token_count) = len(block_hashes), whole
+        if blocks <= _PACKED_BLOCKS_MAX or blocks != len(block_token_counts):
+            tier, adapter_id = kind
+            self.add_chain(
+                block_hashes,
+                block_token_counts[: blocks + 1],
+                tier=tier,
+                adapter_id=adapter_id,
+                prefix_hash=prefix_hash,
+                token_count=token_count,
+            )
+            return
+        self.entries += 1
+        self.chain_blocks += blocks
+        self._close()
+        begin, tokens = len(self.stretches), 0
+        reason = DropReason.NEGATIVE_COUNT if prefix_hash and token_count < 0 else None
+        for start in range(0, blocks, _PACKED_BLOCKS_MAX):
+            stop = start + _PACKED_BLOCKS_MAX
+            hashes, per_block = block_hashes[start:stop], list(block_token_counts[start:stop])
+            packed = _packed(hashes)
+            reason = reason or _chain_fault(hashes, per_block, packed, tuple(per_block))
+            if reason is not None:
+                del self.stretches[begin:]
+                self._drop(reason)
+                return
+            per_block[0] += tokens
+            counts = cumulative(per_block)
+            tokens = counts[-1]
+            self._append(hashes, counts, kind, packed)
+            yield
         if prefix_hash:
             self._append([prefix_hash], compact([token_count]), kind)
 
@@ -233,8 +294,7 @@ class StateUpdate:
     ) -> None:
         tier, adapter_id = kind
         stored_tier = tier if tier > 0 else CacheTier.T1 if tier == 0 else COLDEST_TIER
-        adapter = adapter_id or self._adapter_id
-        self.stretches.append(Stretch(adapter, int(stored_tier), hashes, counts, packed))
+        self.stretches.append(Stretch(adapter_id, int(stored_tier), hashes, counts, packed))
 
 
 def _packed(hashes: Sequence[bytes]) -> bytes:

@@ -28,6 +28,16 @@ class GrpcSettings:
         maximum=2**31 - 1,
         help="Largest message a client may send; a larger one ends in RESOURCE_EXHAUSTED.",
     )
+    parse_bytes_max: int = knob(
+        65_536,
+        flag="grpc-max-parse-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=1_024,
+        maximum=2**31 - 1,
+        help="Longest message that is parsed in one go. A longer update is read in slices; longer "
+        "ones of calls whose messages are short end in INVALID_ARGUMENT.",
+    )
     metadata_bytes_max: int = knob(
         64 * 1_024,
         flag="grpc-max-metadata-bytes",
@@ -115,6 +125,15 @@ class GrpcSettings:
         unit="prefix entries",
         minimum=1,
         help="Entries of one update read before the event loop gets its turn.",
+    )
+    update_blocks_max: int = knob(
+        1_048_576,
+        flag="max-update-blocks",
+        kind=KnobKind.INTEGER,
+        unit="prefix entries and blocks of chains",
+        minimum=1,
+        help="Most that one update may carry; one with more is not applied, and counts as one that "
+        "does not parse.",
     )
     failure_log_interval_ns: int = knob(
         60 * NS_PER_S,

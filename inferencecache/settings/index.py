@@ -78,5 +78,7 @@ class IndexSettings:
         kind=KnobKind.INTEGER,
         unit="bytes",
         minimum=64,
-        help="Longest tenant, model, replica, scheme, adapter or hash a report may carry.",
+        maximum=1_048_576,
+        help="Longest tenant, model, replica, scheme, adapter or hash a report may carry; of "
+        "statistics with a longer client version the version is dropped.",
     )

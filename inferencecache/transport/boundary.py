@@ -74,17 +74,27 @@ class Boundary:
     Args:
         observer: Counts messages that did not parse.
         failures: Records unexpected exceptions.
+        request_bytes_max: Longest request that is parsed in one go; None for any.
+
+    Attributes:
+        request_bytes_max: As given.
     """
 
-    def __init__(self, observer: RpcObserver, failures: FailureLog) -> None:
+    def __init__(
+        self, observer: RpcObserver, failures: FailureLog, request_bytes_max: int | None = None
+    ) -> None:
         self._observer = observer
         self._failures = failures
+        self.request_bytes_max = request_bytes_max
 
     async def refuse_unparsable(self, method: str, context: Context) -> NoReturn:
-        """End the call with INVALID_ARGUMENT: its request was no valid message."""
+        """End the call with INVALID_ARGUMENT: its request was no valid message, or too long."""
         self._observer.message_unparsable(method)
+        limit = self.request_bytes_max
+        size = "" if limit is None else f" of at most {limit:,} bytes"
         await context.abort(
-            grpc.StatusCode.INVALID_ARGUMENT, f"{method}: the request is not a valid message"
+            grpc.StatusCode.INVALID_ARGUMENT,
+            f"{method}: the request is not a valid message{size}",
         )
 
     async def refuse(

@@ -1,6 +1,6 @@
 """The InferenceCache service: one thin method per RPC, named after it in snake case."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeGuard
@@ -11,23 +11,22 @@ from inferencecache.clock import NS_PER_S
 from inferencecache.index import StateUpdate
 from inferencecache.service import CachePlane, RouteAnswer, RouteRequest
 from inferencecache.service.access import Access
+from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.transport.boundary import Boundary, FailureLog, RpcObserver
 from inferencecache.transport.convert import (
+    WrittenState,
     event_type_name,
     index_event,
     route_response,
-    state_response,
-    update_at_once,
-    update_steps,
+    state_response_steps,
 )
-from inferencecache.transport.convert_report import SINGLE_ENTRIES
 from inferencecache.transport.drive import Completer, drive
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require, require_any
 from inferencecache.transport.long_lookups import LongLookups
 from inferencecache.transport.lookup_stages import LookupStages
-from inferencecache.transport.read_lookup import read_route_request
+from inferencecache.transport.read_lookup import read_long_request, read_route_request
+from inferencecache.transport.read_report import ReportReader
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
-from inferencecache.transport.wire_update import WireUpdate, read_update
 from inferencecache.types import ReasonCode
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
@@ -46,7 +45,7 @@ class HandlerParts:
         plane: The cache plane.
         observer: Counts what arrives and what goes wrong.
         failures: Records unexpected exceptions.
-        ingest_slice_entries: Entries of an update read before the loop gets its turn.
+        settings: What is read in one go, and how much one update may carry.
         guard: Decides which tenants a caller may use.
         stages: Times what surrounds a lookup.
     """
@@ -54,8 +53,8 @@ class HandlerParts:
     plane: CachePlane
     observer: RpcObserver
     failures: FailureLog
-    ingest_slice_entries: int
     stages: LookupStages
+    settings: GrpcSettings = field(default_factory=GrpcSettings)
     guard: TenantGuard = field(default_factory=OpenGuard)
 
 
@@ -74,7 +73,7 @@ class CacheHandler:
         self._observer = parts.observer
         self._failures = parts.failures
         self._guard = parts.guard
-        self._slice_entries = parts.ingest_slice_entries
+        self._reports = ReportReader(parts.settings)
         self._completer = Completer()
         self._long = LongLookups(parts.plane)
         self._stages = parts.stages
@@ -89,7 +88,7 @@ class CacheHandler:
         request = answer = None
         try:
             if len(data) > self._long.read_at_once_bytes:
-                answer = await self._answer_long(data, read, context)
+                answer = await self._answer_long(data, context)
             elif self._may_ask(request := read(data), context):
                 deadline_ns = self._deadline(context)
                 answer = self._plane.answer_sent(request, deadline_ns)
@@ -99,17 +98,18 @@ class CacheHandler:
         return self._written(self._no_hint(request) if answer is None else answer, write)
 
     async def report_cache_state(
-        self, request_iterator: AsyncIterable[WireUpdate | None], context: Context
+        self, request_iterator: AsyncIterable[bytes], context: Context
     ) -> pb.Ack:
         """Apply each update of the stream before the next is read."""
         require_any(self._guard, "ReportCacheState", context, Access.WRITE)
-        async for message in request_iterator:
-            if message is None:
+        async for data in request_iterator:
+            update = await self._reports.read(data)
+            if update is None:
                 self._observer.message_unparsable("ReportCacheState")
             else:
-                need = (Access.WRITE, message.tenant_id)
+                need = (Access.WRITE, update.tenant_id)
                 require(self._guard, "ReportCacheState", context, need)
-                await self._apply(message)
+                await self._completer.run(self._applied(update))
         # A stream that was reset ends like one that was closed; what it brought stays, and the
         # acknowledgement goes nowhere.
         return pb.Ack(accepted=True)
@@ -125,11 +125,11 @@ class CacheHandler:
 
     async def get_cache_state(
         self, request: pb.GetCacheStateRequest, context: Context
-    ) -> pb.GetCacheStateResponse:
+    ) -> WrittenState:
         """Show what is known of one (tenant, model)."""
         require(self._guard, "GetCacheState", context, (Access.READ, request.tenant_id))
         steps = self._plane.cache_state_slices(request.tenant_id, request.model_id)
-        return state_response(await drive(steps))
+        return await drive(state_response_steps(await drive(steps)))
 
     async def lookup_pd_route(
         self, _request: pb.LookupPDRouteRequest, _context: Context
@@ -170,14 +170,14 @@ class CacheHandler:
             return False
         return self._guard.allows("LookupRoute", context, Access.READ, request.tenant_id)
 
-    async def _answer_long(self, data: bytes, read: Reader, context: Context) -> RouteAnswer:
-        read_allowed = partial(self._read_allowed, read, context)
+    async def _answer_long(self, data: bytes, context: Context) -> RouteAnswer:
+        read_allowed = partial(self._read_allowed, context)
         return await self._long.answer(data, self._deadline(context), read_allowed)
 
     def _read_allowed(
-        self, read: Reader, context: Context, data: bytes
-    ) -> RouteRequest | RouteAnswer:
-        request = read(data)
+        self, context: Context, data: bytes
+    ) -> Generator[None, None, RouteRequest | RouteAnswer]:
+        request = yield from read_long_request(data, self._plane.lookup_settings)
         return request if self._may_ask(request, context) else self._no_hint(request)
 
     def _written(self, answer: RouteAnswer, write: Writer) -> pb.LookupRouteResponse:
@@ -187,16 +187,6 @@ class CacheHandler:
         except Exception as error:  # noqa: BLE001 - a gateway must never pay for our failure
             self._failures.failed("LookupRoute", error)
         return pb.LookupRouteResponse(reason_code=ReasonCode.NO_HINT)
-
-    async def _apply(self, message: WireUpdate) -> None:
-        if len(message.prefixes) < SINGLE_ENTRIES:
-            update = update_at_once(message)
-        else:
-            update = await drive(update_steps(message, self._slice_entries))
-        if update is None:
-            self._observer.message_unparsable("ReportCacheState")
-            return
-        await self._completer.run(self._applied(update))
 
     def _applied(self, update: StateUpdate) -> Iterator[None]:
         """Apply *update* in slices and count it at the end, whoever still waits for it."""
@@ -225,5 +215,5 @@ def cache_rpc_handlers(handler: CacheHandler, boundary: Boundary) -> dict[str, R
         handler,
         boundary,
         unguarded={"LookupRoute"},
-        readers={"LookupRoute": bytes, "ReportCacheState": read_update},
+        readers={"LookupRoute": bytes, "ReportCacheState": bytes},
     )

@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 import grpc
 
+from inferencecache.transport.request_parts import RequestParts
 from inferencecache.transport.rpc_table import Behaviour, RpcHandler
 
 _GOING: Final = "the server is shutting down; try again"
@@ -78,6 +79,7 @@ class _Passage:
         if inspect.isasyncgenfunction(behaviour):
 
             async def pass_stream(request: object, context: Any) -> AsyncIterator[object]:  # noqa: ANN401 - the library's own
+                request = RequestParts(context) if is_sent_in_parts else request
                 if not self.is_open:
                     await _turn_away(request, context, is_sent_in_parts=is_sent_in_parts)
                 self._enter(context)
@@ -87,6 +89,7 @@ class _Passage:
             return pass_stream
 
         async def pass_call(request: object, context: Any) -> object:  # noqa: ANN401 - the library's own
+            request = RequestParts(context) if is_sent_in_parts else request
             if not self.is_open:
                 await _turn_away(request, context, is_sent_in_parts=is_sent_in_parts)
             self._enter(context)

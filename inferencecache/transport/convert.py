@@ -4,19 +4,23 @@ from inferencecache.transport.convert_lookup import route_request, route_respons
 from inferencecache.transport.convert_report import (
     UpdateSteps,
     state_update,
-    update_at_once,
     update_steps,
 )
-from inferencecache.transport.convert_state import event_type_name, index_event, state_response
+from inferencecache.transport.convert_state import (
+    WrittenState,
+    event_type_name,
+    index_event,
+    state_response_steps,
+)
 
 __all__ = [
     "UpdateSteps",
+    "WrittenState",
     "event_type_name",
     "index_event",
     "route_request",
     "route_response",
-    "state_response",
+    "state_response_steps",
     "state_update",
-    "update_at_once",
     "update_steps",
 ]

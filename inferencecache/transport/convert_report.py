@@ -23,6 +23,7 @@ from google.protobuf.message import DecodeError
 from inferencecache.clock import NS_PER_US
 from inferencecache.index import StateUpdate
 from inferencecache.transport.wire_chain import ChainCutter
+from inferencecache.transport.wire_pieces import MessagePieces
 from inferencecache.transport.wire_update import WireUpdate, read_update
 from inferencecache.types import StatsReport
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
@@ -46,6 +47,14 @@ _CHAIN_BYTES_MIN: Final = 256
 
 _cutter: Final = ChainCutter(pb.PrefixEntry.DESCRIPTOR)
 
+_ENTRY_BYTES_MAX: Final = 65_536
+"""Longest entry parsed in one go."""
+
+NAME_BYTES_MAX: Final = 1_048_576
+"""Most of a name that is looked at; one as long as that is beyond any limit of names."""
+
+_entry_pieces: Final = MessagePieces(pb.PrefixEntry.DESCRIPTOR, NAME_BYTES_MAX)
+
 SINGLE_ENTRIES: Final = 64
 """Entries read one by one before the loop gets its turn: each takes up to ten times as long as one
 that is read with others."""
@@ -67,13 +76,10 @@ def update_steps(message: WireUpdate, slice_entries: int) -> UpdateSteps:
         message: The update as received.
         slice_entries: Entries read between two yields, >= 1.
     """
-    update = _update_head(message)
-    prefixes = message.prefixes
+    update = new_update()
+    take_head(update, message)
     try:
-        for start in range(0, len(prefixes), slice_entries):
-            if start:
-                yield
-            yield from _add_slices(update, prefixes[start : start + slice_entries])
+        yield from add_in_slices(update, message.prefixes, slice_entries)
     except DecodeError:
         return None
     return update
@@ -84,7 +90,8 @@ def update_at_once(message: WireUpdate) -> StateUpdate | None:
 
     With fewer than :data:`SINGLE_ENTRIES` entries that is one step in any case.
     """
-    update = _update_head(message)
+    update = new_update()
+    take_head(update, message)
     try:
         for _ in _add_slices(update, message.prefixes[:]):
             pass
@@ -99,36 +106,75 @@ def state_update(data: bytes) -> StateUpdate | None:
     return None if message is None else update_at_once(message)
 
 
-def _update_head(message: WireUpdate) -> StateUpdate:
-    """Return the update that *message* is without its entries."""
-    update = StateUpdate(
-        tenant_id=message.tenant_id,
-        model_id=message.model_id,
-        replica_id=message.replica_id,
-        hash_scheme=message.hash_scheme,
-        timestamp_ns=message.timestamp_us * NS_PER_US,
-        adapter_id=message.adapter_id,
-    )
+def new_update() -> StateUpdate:
+    """Return an update to which nothing has been added."""
+    return StateUpdate(tenant_id="", model_id="", replica_id="", hash_scheme="")
+
+
+def take_head(update: StateUpdate, message: WireUpdate) -> None:
+    """Let *update* say what *message* does, but for the entries.
+
+    Args:
+        update: What is made.
+        message: The update as received.
+    """
+    update.tenant_id = message.tenant_id
+    update.model_id = message.model_id
+    update.replica_id = message.replica_id
+    update.hash_scheme = message.hash_scheme
+    update.timestamp_ns = message.timestamp_us * NS_PER_US
+    update.adapter_id = message.adapter_id
     if message.HasField("stats"):
         update.stats = _stats_report(message.stats)
-    return update
 
 
-def _add_slices(update: StateUpdate, prefixes: Sequence[bytes]) -> Iterator[None]:
+def add_in_slices(
+    update: StateUpdate,
+    prefixes: Sequence[bytes],
+    slice_entries: int,
+    chain_blocks_max: int | None = None,
+) -> Iterator[None]:
+    """Add serialised entries to an update, in slices.
+
+    Args:
+        update: What is made.
+        prefixes: The entries.
+        slice_entries: How many are added between two yields, >= 1.
+        chain_blocks_max: Most blocks that a chain may have, None for any.
+
+    Raises:
+        DecodeError: An entry does not parse, or has more blocks.
+    """
+    for start in range(0, len(prefixes), slice_entries):
+        if start:
+            yield
+        entries = prefixes[start : start + slice_entries]
+        yield from _add_slices(update, entries, chain_blocks_max)
+
+
+def _add_slices(
+    update: StateUpdate, prefixes: Sequence[bytes], chain_blocks_max: int | None = None
+) -> Iterator[None]:
     """Add some of an update's entries, in slices.
 
     Raises:
         DecodeError: An entry does not parse.
     """
     batch = _Batch(update)
-    for _, alike in groupby(prefixes, len):
+    for number, (_, alike) in enumerate(groupby(prefixes, len), start=1):
+        if number % SINGLE_ENTRIES == 0:
+            yield
         entries = list(alike)
-        if _add_together(batch, entries):
+        together = yield from _add_together(batch, entries)
+        if together:
             continue
-        for number, data in enumerate(entries, start=1):
-            if number % SINGLE_ENTRIES == 0:
+        for singles, data in enumerate(entries, start=1):
+            if singles % SINGLE_ENTRIES == 0:
                 yield
-            _add_single(batch, data)
+            if len(data) > _ENTRY_BYTES_MAX:
+                yield from _add_long_entry(batch, data, chain_blocks_max)
+            else:
+                _add_single(batch, data)
     batch.close()
 
 
@@ -166,6 +212,15 @@ class _Batch:
             token_count=token_count,
         )
 
+    def add_chain_slices(
+        self, hashes: Sequence[bytes], counts: Sequence[int], others: ChainOthers
+    ) -> Iterator[None]:
+        """Add a chain of any length like :meth:`add_chain`, in slices."""
+        self.close()
+        tier, adapter_id, prefix_hash, token_count = others
+        whole = (prefix_hash, token_count)
+        return self._update.add_chain_slices(hashes, counts, (tier, adapter_id), whole)
+
     def close(self) -> None:
         """Hand on what is left."""
         if self._hashes:
@@ -173,7 +228,7 @@ class _Batch:
             self._hashes, self._counts = [], []
 
 
-def _add_together(batch: _Batch, entries: list[bytes]) -> bool:
+def _add_together(batch: _Batch, entries: list[bytes]) -> Generator[None, None, bool]:
     """Add entries of one length in order, if each is a hash with a tail that can be looked up."""
     size, head = len(entries[0]), entries[0][:_HEAD_BYTES]
     if not _has_hash(head, size):
@@ -188,7 +243,10 @@ def _add_together(batch: _Batch, entries: list[bytes]) -> bool:
     if None in meanings:
         return False
     at = 0
-    for kind, alike in groupby(filter(None, meanings), itemgetter(0)):
+    kinds = groupby(filter(None, meanings), itemgetter(0))
+    for number, (kind, alike) in enumerate(kinds, start=1):
+        if number % SINGLE_ENTRIES == 0:
+            yield
         counts = [count for _, count in alike]
         batch.add(hashes[at : at + len(counts)], counts, kind)
         at += len(counts)
@@ -250,6 +308,28 @@ def _add_single(batch: _Batch, data: bytes) -> None:
     entry = pb.PrefixEntry.FromString(data)
     if entry.block_hashes or entry.block_token_counts:
         batch.add_chain(entry.block_hashes[:], entry.block_token_counts[:], _others(entry))
+    else:
+        batch.add((entry.prefix_hash,), (entry.token_count,), (entry.tier, entry.adapter_id))
+
+
+def _add_long_entry(batch: _Batch, data: bytes, blocks_max: int | None) -> Iterator[None]:
+    """Add an entry that is too long to be parsed in one go, in slices.
+
+    Raises:
+        DecodeError: It does not parse, or has more than *blocks_max* blocks.
+    """
+    entry = pb.PrefixEntry()
+    hashes: list[bytes] = []
+    for piece in _entry_pieces.cut(data):
+        entry.MergeFromString(piece)
+        hashes += entry.block_hashes
+        entry.ClearField("block_hashes")
+        if blocks_max is not None and len(hashes) > blocks_max:
+            raise DecodeError
+        yield
+    counts = entry.block_token_counts
+    if hashes or counts:
+        yield from batch.add_chain_slices(hashes, counts, _others(entry))
     else:
         batch.add((entry.prefix_hash,), (entry.token_count,), (entry.tier, entry.adapter_id))
 

@@ -1,5 +1,6 @@
 """Events and the answers of GetCacheState between protobuf and the core's values."""
 
+from collections.abc import Generator
 from typing import Final
 
 from inferencecache.clock import NS_PER_US
@@ -13,6 +14,9 @@ _EVENT_TYPES: Final = {
     pb.CacheEvent.ALL_CLEARED: EventType.ALL_CLEARED,
 }
 """Types that change the index; additions come through reports only, as events name no scheme."""
+
+_SLICE_RECORDS: Final = 512
+"""Records written before the loop gets its turn."""
 
 _TYPE_NAMES: Final = {value.number: value.name for value in pb.CacheEvent.Type.DESCRIPTOR.values}
 
@@ -38,12 +42,42 @@ def index_event(message: pb.CacheEvent) -> IndexEvent | None:
     )
 
 
-def state_response(state: CacheState) -> pb.GetCacheStateResponse:
-    """Return *state* as a message; the summary is always present."""
-    message = pb.GetCacheStateResponse(replicas=map(_replica_stats, state.replicas))
+class WrittenState:
+    """A ``GetCacheStateResponse`` that has been serialised.
+
+    Args:
+        data: The message.
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - what messages call it
+        """Return the message as bytes."""
+        return self._data
+
+
+def state_response_steps(state: CacheState) -> Generator[None, None, WrittenState]:
+    """Return *state* as a message, yielding between bounded slices.
+
+    The summary is always present. What is serialised apart and put one behind the other is one
+    message.
+
+    Args:
+        state: What is known of one (tenant, model).
+    """
+    message = pb.GetCacheStateResponse()
     message.summary.total_prefixes = state.total_prefixes
     message.summary.SetInParent()
-    return message
+    parts = [message.SerializeToString()]
+    for start in range(0, len(state.replicas), _SLICE_RECORDS):
+        records = state.replicas[start : start + _SLICE_RECORDS]
+        stats = map(_replica_stats, records)
+        parts.append(pb.GetCacheStateResponse(replicas=stats).SerializeToString())
+        yield
+    return WrittenState(b"".join(parts))
 
 
 def _replica_stats(record: StatsRecord) -> pb.ReplicaStats:

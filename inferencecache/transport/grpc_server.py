@@ -66,12 +66,13 @@ class GrpcListener:
                 plane=parts.plane,
                 observer=observer,
                 failures=failures,
-                ingest_slice_entries=settings.ingest_slice_entries,
+                settings=settings,
                 guard=parts.guard,
                 stages=self.stages,
             )
         )
-        own = cache_rpc_handlers(self._handler, Boundary(observer, failures))
+        boundary = Boundary(observer, failures, settings.parse_bytes_max)
+        own = cache_rpc_handlers(self._handler, boundary)
         services: dict[str, RpcHandlers] = {SERVICE.full_name: own, **parts.services}
         self._port = GrpcPort(settings, services, parts.credentials)
 

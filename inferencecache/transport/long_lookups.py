@@ -1,14 +1,14 @@
 """Lookups of more than one step: those to read or to derive take long, and take turns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from inferencecache.service import CachePlane, RouteAnswer, RouteRequest, RouteSteps
 from inferencecache.transport.drive import drive_lookup
 from inferencecache.transport.lookup_turns import LookupTurn, LookupTurns
 from inferencecache.transport.read_lookup import read_names
 
-ReadAllowed = Callable[[bytes], RouteRequest | RouteAnswer]
-"""Makes a request of a message, or the answer to it where its caller may not ask."""
+ReadAllowed = Callable[[bytes], Generator[None, None, RouteRequest | RouteAnswer]]
+"""Makes a request of a message in slices, or the answer to it where its caller may not ask."""
 
 
 class LongLookups:
@@ -59,7 +59,9 @@ class LongLookups:
         def steps() -> RouteSteps:
             if (yield None):
                 return self._plane.turn_away(names, started_ns, is_late=True)
-            request = read(data)
+            request = yield from _unless_late(read(data))
+            if request is None:
+                return self._plane.turn_away(names, started_ns, is_late=True)
             if isinstance(request, RouteAnswer):
                 return request
             if (yield None):
@@ -81,3 +83,17 @@ class LongLookups:
         if answer is None:
             answer = self._plane.turn_away(names, started_ns, is_late=False)
         return answer
+
+
+def _unless_late(
+    reading: Generator[None, None, RouteRequest | RouteAnswer],
+) -> Generator[None, bool | None, RouteRequest | RouteAnswer | None]:
+    """Return what *reading* does, None once there is no time left for it."""
+    while True:
+        try:
+            next(reading)
+        except StopIteration as finished:
+            request: RouteRequest | RouteAnswer = finished.value
+            return request
+        if (yield None):
+            return None

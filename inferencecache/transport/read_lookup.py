@@ -20,7 +20,7 @@ more of the same field turns up elsewhere, the library parses the whole message.
 Source: the Protocol Buffers encoding guide, sections on message structure and packed fields.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -28,7 +28,9 @@ from google.protobuf.message import DecodeError
 
 from inferencecache.index import PackedHashes
 from inferencecache.service import RouteRequest
+from inferencecache.settings.lookup import LookupSettings
 from inferencecache.transport.convert_lookup import route_request
+from inferencecache.transport.convert_report import NAME_BYTES_MAX
 from inferencecache.transport.wire_chain import (
     KIND_BITS,
     KIND_MASK,
@@ -38,6 +40,7 @@ from inferencecache.transport.wire_chain import (
     ChainCutter,
     varint_at,
 )
+from inferencecache.transport.wire_pieces import MessagePieces
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 _cutter: Final = ChainCutter(pb.LookupRouteRequest.DESCRIPTOR)
@@ -55,6 +58,9 @@ _PROMPT_FIELDS: Final = frozenset(
     if field.name in {"block_hashes", "block_token_counts", "token_ids", "prompt_text"}
 )
 """Numbers of the fields that may be long."""
+
+_CUT_BYTES_MAX: Final = 4 * 1_048_576
+"""Longest message of which the chain is cut out in one step."""
 
 _REST_BYTES_MAX: Final = 512
 """Longest remainder worth remembering; it bounds what a peer can make us remember."""
@@ -75,6 +81,46 @@ def read_route_request(data: bytes, blocks_max: int | None = None) -> RouteReque
         return None
 
 
+def read_long_request(
+    data: bytes, settings: LookupSettings
+) -> Generator[None, None, RouteRequest | None]:
+    """Return what :func:`read_route_request` does, yielding between bounded steps.
+
+    Args:
+        data: The message as received.
+        settings: How much of chain and text is of interest.
+    """
+    blocks_max = settings.chain_blocks_max + 1
+    try:
+        cut = _cutter.cut(data, blocks_max) if len(data) <= _CUT_BYTES_MAX else None
+        if cut is not None and cut[1] is not None and len(cut[2]) <= settings.long_message_bytes:
+            request = _read_cut(*cut, blocks_max)
+            if request is not None:
+                return request
+        return (yield from _read_in_pieces(data, blocks_max, settings.prompt_text_bytes_max))
+    except DecodeError:
+        return None
+
+
+def _read_in_pieces(
+    data: bytes, blocks_max: int, text_bytes_max: int
+) -> Generator[None, None, RouteRequest]:
+    """Parse a message piece by piece.
+
+    Raises:
+        DecodeError: It does not parse.
+    """
+    message = pb.LookupRouteRequest()
+    hashes: list[bytes] = []
+    pieces = MessagePieces(message.DESCRIPTOR, max(text_bytes_max, NAME_BYTES_MAX))
+    for piece in pieces.cut(data):
+        message.MergeFromString(piece)
+        hashes += message.block_hashes[: blocks_max - len(hashes)]
+        message.ClearField("block_hashes")
+        yield
+    return route_request(message, blocks_max, hashes)
+
+
 def read_names(data: bytes) -> RouteRequest | None:
     """Return what a serialised LookupRouteRequest asks about, without the prompt itself.
 
@@ -86,7 +132,7 @@ def read_names(data: bytes) -> RouteRequest | None:
     Returns:
         The request without chain, tokens and text; None where the message has to be read whole.
     """
-    cut = _cutter.cut(data, 1)
+    cut = _cutter.cut(data, 1) if len(data) <= _CUT_BYTES_MAX else None
     kept = _without_prompt(data if cut is None else cut[2])
     try:
         return None if kept is None else route_request(_parse(kept))

@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from operator import methodcaller
+from traceback import clear_frames
 from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
@@ -67,22 +68,18 @@ def rpc_handlers(
     """
     handlers = {}
     readers = readers or {}
+    bytes_max = boundary.request_bytes_max
     for method in service.methods:
         behaviour = getattr(handler, attribute_of(method.name))
         if method.name not in unguarded:
             behaviour = _guard(method, behaviour, boundary)
-        reader = readers.get(method.name) or lenient(GetMessageClass(method.input_type))
-        handlers[method.name] = _rpc_handler(method, behaviour, reader)
+        reader = readers.get(method.name) or lenient(GetMessageClass(method.input_type), bytes_max)
+        handlers[method.name] = _MAKERS[method.client_streaming, method.server_streaming](
+            behaviour,
+            request_deserializer=reader,
+            response_serializer=_SERIALIZE,
+        )
     return handlers
-
-
-def _rpc_handler(method: MethodDescriptor, behaviour: Behaviour, reader: Reader) -> RpcHandler:
-    make = _MAKERS[method.client_streaming, method.server_streaming]
-    return make(
-        behaviour,
-        request_deserializer=reader,
-        response_serializer=_SERIALIZE,
-    )
 
 
 def _guard(method: MethodDescriptor, behaviour: Behaviour, boundary: Boundary) -> Behaviour:
@@ -106,9 +103,9 @@ def _guard_unary(
         except grpc.aio.InternalError as over:
             raise_over(over)
         except Exception as error:  # noqa: BLE001 - the gRPC boundary
-            failure = error
-        await hear_out(request)
-        return await boundary.refuse(name, context, failure)
+            await hear_out(request)
+            _let_go(error)
+            return await boundary.refuse(name, context, error)
 
     return guarded
 
@@ -125,12 +122,19 @@ def _guard_stream(name: str, behaviour: Behaviour, boundary: Boundary) -> Behavi
         except grpc.aio.InternalError as over:
             raise_over(over)
         except Exception as error:  # noqa: BLE001 - the gRPC boundary
-            failure = error
-        else:
-            return
-        await boundary.refuse(name, context, failure)
+            _let_go(error)
+            await boundary.refuse(name, context, error)
 
     return guarded
+
+
+def _let_go(error: Exception) -> None:
+    """Drop what the code that raised *error* had in its hands, a message of 16 MiB, say.
+
+    A call that was ended from within is part of a cycle with the exceptions that led to that, and
+    stays until a garbage collector that looks at everything comes by.
+    """
+    clear_frames(error.__traceback__)
 
 
 async def _heard(_request: object) -> None:

@@ -106,7 +106,7 @@ def _end_of_records(data: bytes, start: int, tag: bytes) -> int:
     If every record up to some point has the same tag and length as the first, the next one begins
     exactly there: so comparing bytes at equal distances is a parse.
     """
-    width = data[start + 1]
+    width = data[start + 1] if start + 1 < len(data) else 0
     if not 0 < width < MORE:
         return -1
     stride = width + 2

@@ -9,6 +9,7 @@ as in the contract, whose own descriptor this one is a copy of.
 from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
@@ -29,12 +30,26 @@ class WireUpdate(Protocol):
     stats: pb.ReplicaStats
     adapter_id: str
 
+    def ClearField(self, field_name: str) -> None:  # noqa: N802 - the library's name
+        """Make a field empty."""
+        ...
+
+    def MergeFromString(self, serialized: bytes) -> int:  # noqa: N802 - the library's name
+        """Add what *serialized* says to what is there."""
+        ...
+
     def HasField(self, field_name: str) -> bool:  # noqa: N802 - the library's name
         """Tell whether a field of a message type is present."""
         ...
 
 
 class _WireUpdateClass(Protocol):
+    DESCRIPTOR: Descriptor
+
+    def __call__(self) -> WireUpdate:
+        """Return an empty update."""
+        ...
+
     def FromString(self, data: bytes) -> WireUpdate:  # noqa: N802 - the library's name
         """Parse *data*."""
         ...
@@ -54,7 +69,8 @@ def _update_class() -> _WireUpdateClass:
     return cast("_WireUpdateClass", GetMessageClass(descriptor))
 
 
-_UPDATE: Final = _update_class()
+WIRE_UPDATE: Final = _update_class()
+"""Makes such messages."""
 
 
 def read_update(data: bytes) -> WireUpdate | None:
@@ -66,6 +82,6 @@ def read_update(data: bytes) -> WireUpdate | None:
         data: The message as received.
     """
     try:
-        return _UPDATE.FromString(data)
+        return WIRE_UPDATE.FromString(data)
     except DecodeError:
         return None

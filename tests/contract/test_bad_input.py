@@ -289,7 +289,9 @@ async def test_other_calls_that_do_not_parse_are_refused(
         await watched.send_bytes(method, data)
 
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert caught.value.details() == f"{method}: the request is not a valid message"
+    assert caught.value.details() == (
+        f"{method}: the request is not a valid message of at most 65,536 bytes"
+    )
     assert watched.recorder.unparsable == {method: 1}
 
 

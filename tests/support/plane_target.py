@@ -81,7 +81,14 @@ class PlaneTarget:
 
     def cache_state(self, request: wire.GetCacheStateRequest) -> wire.GetCacheStateResponse:
         """Answer GetCacheState."""
-        return convert.state_response(self.plane.cache_state(request.tenant_id, request.model_id))
+        state = self.plane.cache_state(request.tenant_id, request.model_id)
+        steps = convert.state_response_steps(state)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as finished:
+                data = finished.value.SerializeToString()
+                return wire.GetCacheStateResponse.FromString(data)
 
     def snapshot(self) -> bytes:
         """Return the body of /snapshot."""

@@ -8,12 +8,12 @@ from served_plane import Recorder, chain_entry, keys, lookup, new_plane, update
 
 from inferencecache.clock import NS_PER_S, ManualClock
 from inferencecache.service import CachePlane
+from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.index import IndexSettings
 from inferencecache.transport import cache_handler
 from inferencecache.transport.boundary import FailureLog
 from inferencecache.transport.cache_handler import CacheHandler, HandlerParts
 from inferencecache.transport.lookup_stages import LookupStages
-from inferencecache.transport.wire_update import WireUpdate, read_update
 from inferencecache.types import ReasonCode
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
@@ -35,7 +35,7 @@ def made(recorder: Recorder, plane: CachePlane) -> CacheHandler:
             plane=plane,
             observer=recorder,
             failures=FailureLog(recorder, recorder, clock, NS_PER_S),
-            ingest_slice_entries=10_000,
+            settings=GrpcSettings(ingest_slice_entries=10_000),
             stages=LookupStages(clock, 1_000),
         )
     )
@@ -46,9 +46,9 @@ async def ask(handler: CacheHandler) -> pb.LookupRouteResponse:
     return await handler.lookup_route(lookup(chain=BLOCKS[:8]).SerializeToString(), Patient())
 
 
-async def one_update() -> AsyncIterator[WireUpdate | None]:
+async def one_update() -> AsyncIterator[bytes]:
     """Yield one update that takes many slices."""
-    yield read_update(update("r1", chain_entry(BLOCKS)).SerializeToString())
+    yield update("r1", chain_entry(BLOCKS)).SerializeToString()
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def blocks_of(update: StateUpdate) -> list[tuple[object, ...]]:
     """Return every block of *update* with all that is stored of it, in order."""
     update.close()
     return [
-        (stretch.adapter_id, stretch.tier, block_hash, count)
+        (stretch.adapter_id or update.adapter_id, stretch.tier, block_hash, count)
         for stretch in update.stretches
         for block_hash, count in zip(stretch.hashes, stretch.token_counts, strict=True)
     ]

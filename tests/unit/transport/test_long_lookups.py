@@ -1,7 +1,7 @@
 """Long lookups take turns, and short ones do not wait for them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,12 +9,13 @@ from served_plane import NOW_NS, Recorder, lookup, new_plane, set_policy
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S, ManualClock
 from inferencecache.service import CachePlane, RouteRequest, RouteSteps
+from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.lookup import LookupSettings
 from inferencecache.transport import cache_handler
 from inferencecache.transport.boundary import FailureLog
 from inferencecache.transport.cache_handler import CacheHandler, HandlerParts
 from inferencecache.transport.lookup_stages import LookupStages
-from inferencecache.transport.read_lookup import read_route_request
+from inferencecache.transport.read_lookup import read_long_request
 from inferencecache.types import PROBE_TENANT_ID, ReasonCode
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
@@ -67,7 +68,7 @@ class Served:
                 plane=self.plane,
                 observer=self.recorder,
                 failures=FailureLog(self.recorder, self.recorder, self.clock, NS_PER_S),
-                ingest_slice_entries=10_000,
+                settings=GrpcSettings(ingest_slice_entries=10_000),
                 stages=LookupStages(self.clock, 1_000),
             )
         )
@@ -110,14 +111,16 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Served]:
                 worked.append(request.model_id)
                 sent = yield pause
 
-        def read(data: bytes, blocks_max: int) -> RouteRequest | None:
-            request = read_route_request(data, blocks_max)
+        def read(
+            data: bytes, settings: LookupSettings
+        ) -> Generator[None, None, RouteRequest | None]:
+            request = yield from read_long_request(data, settings)
             if request is not None and len(request.token_ids) == LONG:
                 worked.append(request.model_id)
             return request
 
         monkeypatch.setattr(CachePlane, "lookup_route_steps", steps)
-        monkeypatch.setattr(cache_handler, "read_route_request", read)
+        monkeypatch.setattr(cache_handler, "read_long_request", read)
         return Served(worked=worked, **fields)
 
     return make

@@ -1,0 +1,36 @@
+"""The messages of a call that its client sends one by one.
+
+The library's own iterator of them is a generator that refers to the call, which refers to it: a
+cycle. It keeps the message it gave out last, of up to 16 MiB, until a garbage collector that looks
+at everything comes by, where the call ends before the iterator does. This one keeps nothing.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any, final
+
+import grpc
+
+
+@final
+class RequestParts(AsyncIterator[Any]):
+    """Reads what a client sends, message by message.
+
+    Args:
+        context: The call.
+    """
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: Any) -> None:  # noqa: ANN401 - the library's own
+        self._context = context
+
+    async def __anext__(self) -> Any:  # noqa: ANN401 - whatever the call's reader makes
+        """Wait for the next message.
+
+        Raises:
+            StopAsyncIteration: The client sends no more, or has gone.
+        """
+        message = await self._context.read()
+        if message is grpc.aio.EOF:
+            raise StopAsyncIteration
+        return message
