@@ -1,8 +1,9 @@
 """Say how a Pick came about."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 from inferencecache.picker.choosing.outlook import Outlook
 from inferencecache.picker.choosing.scope import Scope
@@ -12,6 +13,14 @@ from inferencecache.picker.explanation import ExplainedCandidate as Row
 from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline import EndpointView, Ranking
+
+_tuple: Final = tuple.__new__
+"""Makes a named tuple as its constructor does, but without a call of a Python function."""
+
+_NO_BARRIER: Final = Barrier.NONE.value
+
+_Placed = tuple[Candidate, str, int, float]
+"""A candidate, its tier, its rank and its score."""
 
 TierViews = list[tuple[str, list[EndpointView]]]
 """Names of tiers, and their candidates that could be picked."""
@@ -47,53 +56,55 @@ class Account:
 def explained(account: Account, candidates_max: int) -> Explanation:
     """Return *account* as it is kept, with at most *candidates_max* candidates."""
     pool = account.scope.pool.pool.key
+    kept_away = _kept_away(account)
     free = sum(len(views) for _, views in account.views)
-    barriers = _barriers(account)
-    rows = islice(_rows(account, barriers), candidates_max)
     return Explanation(
         pool=str(pool) if pool.name else "",
         model=account.scope.model,
         need_tokens=account.need.tokens,
         is_counted=account.need.is_exact,
         prompt_tokens=account.outlook.prompt_tokens,
-        prefix=account.outlook.found.source.value,
-        candidates=tuple(rows),
-        candidates_total=free + len(_kept_away(account)),
+        prefix=account.outlook.found.source,
+        candidates=_rows(account, islice(_placed(account, kept_away), candidates_max)),
+        candidates_total=free + len(kept_away),
     )
 
 
-def _rows(account: Account, barriers: dict[str, str]) -> Iterator[Row]:
+def _placed(account: Account, kept_away: Sequence[Surveyed]) -> Iterator[_Placed]:
     """Yield what was ranked, what could have been, and what was kept away."""
-    outlook = account.outlook
-
-    def row(candidate: Candidate, tier: str, rank: int = 0, score: float = 0.0) -> Row:
-        load, match = outlook.load_of(candidate), outlook.match_of(candidate)
-        return Row(
-            name=candidate.name,
-            tier=tier,
-            model=candidate.model.name,
-            barrier=barriers.get(candidate.name, Barrier.NONE.value),
-            in_flight=load.requests,
-            queued_tokens=load.prefill_tokens,
-            waiting=outlook.waiting_at(candidate),
-            matched_tokens=match.matched_tokens,
-            source=match.source.value,
-            estimated_ms=outlook.estimated_ms(candidate),
-            predicted_ms=outlook.predicted_ms(candidate) if account.predicts else None,
-            rank=rank,
-            score=score,
-        )
-
     order = account.ranking.order if account.ranking is not None else ()
     for number, scored in enumerate(order, start=1):
-        yield row(scored.endpoint.candidate, account.tier, number, scored.score)
-    ranked = {scored.endpoint.name for scored in order}
+        yield scored.endpoint.candidate, account.tier, number, scored.score
+    ranked = {scored.endpoint.candidate.name for scored in order}
     for tier, views in account.views:
         for view in views:
-            if view.name not in ranked:
-                yield row(view.candidate, tier)
-    for surveyed in _kept_away(account):
-        yield row(surveyed.candidate, "")
+            if view.candidate.name not in ranked:
+                yield view.candidate, tier, 0, 0.0
+    for surveyed in kept_away:
+        yield surveyed.candidate, "", 0, 0.0
+
+
+def _rows(account: Account, placed: Iterable[_Placed]) -> tuple[Row, ...]:
+    """Return what is known of each; every Pick makes so many of them that each step counts."""
+    outlook, predicts, barriers = account.outlook, account.predicts, _barriers(account)
+    return tuple(
+        [
+            _tuple(
+                Row,
+                (
+                    candidate.name,
+                    tier,
+                    candidate.model.name,
+                    barriers.get(candidate.name, _NO_BARRIER),
+                    *outlook.facts_of(candidate),
+                    outlook.predicted_ms(candidate) if predicts else None,
+                    rank,
+                    score,
+                ),
+            )
+            for candidate, tier, rank, score in placed
+        ]
+    )
 
 
 def _kept_away(account: Account) -> Sequence[Surveyed]:
@@ -109,6 +120,8 @@ def _kept_away(account: Account) -> Sequence[Surveyed]:
 
 def _barriers(account: Account) -> dict[str, str]:
     """Return what keeps, or should have kept, candidates away."""
-    kept_away = account.found.kept_away if account.found is not None else ()
     barriers = {name: barrier.value for name, barrier in account.passed_over.items()}
-    return barriers | {kept.candidate.name: kept.barrier.value for kept in kept_away}
+    if account.found is not None:
+        for kept in account.found.kept_away:
+            barriers[kept.candidate.name] = kept.barrier.value
+    return barriers

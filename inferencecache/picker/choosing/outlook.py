@@ -6,11 +6,11 @@ together each sees what the one before has added.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from inferencecache.picker.fleet import Candidate, WorkerSet
 from inferencecache.picker.load import (
     IDLE,
-    CandidateLoad,
     EngineSignals,
     LoadTable,
     Queue,
@@ -18,6 +18,9 @@ from inferencecache.picker.load import (
 )
 from inferencecache.picker.prefix import NO_MATCH, NOTHING_FOUND, CandidateMatch, PrefixFound
 from inferencecache.picker.ttft import Foresight, Situation
+
+_tuple: Final = tuple.__new__
+"""Makes a named tuple as its constructor does, but without a call of a Python function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ class Outlook:
     """
 
     __slots__ = (
+        "_estimates_ms",
         "_knowledge",
         "_now_ns",
         "_situations",
@@ -88,19 +92,32 @@ class Outlook:
         self._spread = spread
         self._now_ns = now_ns
         self._situations: dict[str, Situation] = {}
+        self._estimates_ms: dict[str, float] = {}
         self.found = found
         self.prompt_tokens = prompt_tokens
         self.is_counted = is_counted
 
-    def waiting_at(self, candidate: Candidate) -> int:
-        """Return how many requests wait at *candidate*, as far as known."""
-        if not self.situation_of(candidate).waiting_ahead:
-            return 0
-        return self._knowledge.queue_of(candidate, self._now_ns).waiting
+    def facts_of(self, candidate: Candidate) -> tuple[int, int, int, int, str, float]:
+        """Return for people what there is to know of *candidate*.
 
-    def load_of(self, candidate: Candidate) -> CandidateLoad:
-        """Return what this picker has given to *candidate*."""
-        return self._knowledge.loads.of(candidate.name)
+        Returns:
+            Requests that it has to do and the tokens that it has yet to compute for them, of this
+            picker; how many wait, as far as known; how much of the prompt it has, and who says so;
+            and the estimate in milliseconds.
+        """
+        name, waiting = candidate.name, 0
+        load = self._knowledge.loads.loads.get(name, IDLE)
+        match = self.found.matches.get(name, NO_MATCH)
+        if self.situation_of(candidate).waiting_ahead:
+            waiting = self._knowledge.queue_of(candidate, self._now_ns).waiting
+        return (
+            load.requests,
+            load.prefill_tokens,
+            waiting,
+            match.matched_tokens,
+            match.source,
+            self.estimated_ms(candidate),
+        )
 
     def match_of(self, candidate: Candidate) -> CandidateMatch:
         """Return what *candidate* has of the prompt."""
@@ -115,9 +132,12 @@ class Outlook:
 
     def estimated_ms(self, candidate: Candidate) -> float:
         """Return when *candidate* is estimated to give a first token, in milliseconds."""
-        return self._knowledge.foresight.estimated_ms(
-            candidate, self.situation_of(candidate), self.prompt_tokens, self._now_ns
-        )
+        estimate_ms = self._estimates_ms.get(candidate.name)
+        if estimate_ms is None:
+            estimate_ms = self._estimates_ms[candidate.name] = self._estimated_ms(
+                candidate, self.situation_of(candidate)
+            )
+        return estimate_ms
 
     def predicted_ms(self, candidate: Candidate) -> float | None:
         """Return the same from reports; None where there are too few."""
@@ -132,19 +152,21 @@ class Outlook:
 
         Complexity: O(candidates).
         """
-        knowledge, prompt_tokens, now_ns = self._knowledge, self.prompt_tokens, self._now_ns
-        loads, matches = knowledge.loads.loads, self.found.matches
-        hears_engines, alike = len(knowledge.signals), dict[int, float]()
+        knowledge, matches = self._knowledge, self.found.matches
+        loads, hears_engines = knowledge.loads.loads, len(knowledge.signals)
+        alike: dict[int, float] = {}
         found: list[float] = []
         for candidate in candidates:
             name, member = candidate.name, id(candidate.member)
             is_idle = not (hears_engines or name in loads or name in matches)
             estimate_ms = alike.get(member) if is_idle else None
             if estimate_ms is None:
-                situation = self._spread_out(self._seen(candidate))
-                estimate_ms = knowledge.foresight.estimated_ms(
-                    candidate, situation, prompt_tokens, now_ns
-                )
+                situation = self._situations[name] = self._seen(candidate)
+                if self._spread == 1.0:
+                    estimate_ms = self._estimated_ms(candidate, situation)
+                    self._estimates_ms[name] = estimate_ms
+                else:
+                    estimate_ms = self._estimated_ms(candidate, self._spread_out(situation))
                 if is_idle and not candidate.is_provider:
                     alike[member] = estimate_ms
             found.append(estimate_ms)
@@ -172,6 +194,11 @@ class Outlook:
         predicted_ms = self.predicted_ms(candidate)
         return self.estimated_ms(candidate) if predicted_ms is None else predicted_ms
 
+    def _estimated_ms(self, candidate: Candidate, situation: Situation) -> float:
+        return self._knowledge.foresight.estimated_ms(
+            candidate, situation, self.prompt_tokens, self._now_ns
+        )
+
     def _spread_out(self, situation: Situation) -> Situation:
         spread = self._spread
         if spread == 1.0:
@@ -180,17 +207,16 @@ class Outlook:
         return Situation(own, ahead * spread, requests * spread, waiting * spread)
 
     def _seen(self, candidate: Candidate) -> Situation:
-        knowledge, name, member = self._knowledge, candidate.name, candidate.member
-        load = knowledge.loads.loads.get(name, IDLE)
+        knowledge, name, endpoint = self._knowledge, candidate.name, candidate.endpoint
+        requests, ahead, _ = knowledge.loads.loads.get(name, IDLE)
+        own, waiting = self.prompt_tokens, 0
         matched = self.found.matches.get(name)
-        own = self.prompt_tokens
         if matched is not None:
             own = max(0, own - matched.matched_tokens)
-        requests, waiting = load.requests, 0
-        endpoint = candidate.endpoint
+        member = candidate.member
         if endpoint is None or not isinstance(member, WorkerSet):
-            return Situation(own, load.prefill_tokens, requests)
+            return _tuple(Situation, (own, ahead, requests, 0.0))
         if len(knowledge.signals) or requests > member.priors.concurrency_max:
             requests, waiting = knowledge.queue_of(candidate, self._now_ns)
         weight = endpoint.weight
-        return Situation(own, load.prefill_tokens / weight, requests / weight, waiting / weight)
+        return _tuple(Situation, (own, ahead / weight, requests / weight, waiting / weight))
