@@ -7,6 +7,7 @@ from inferencecache.clock import Clock
 from inferencecache.picker.choosing import (
     ChooserParts,
     Exploration,
+    FailedPlaces,
     FleetChooser,
     FleetIndex,
     InForce,
@@ -90,6 +91,7 @@ class PickerFleet:
     Attributes:
         chooser: Chooses from what is in force.
         suppression: Who is left alone.
+        failed: Where requests have just failed.
         limits: What tenants have asked for.
         knowledge: What each candidate has to do, and how long it takes.
         suppressions: What was told of it.
@@ -117,7 +119,9 @@ class PickerFleet:
         self.scrapes = EngineScrapes(parts.load, self.knowledge.signals, parts.clock, parts.log)
         self.suppressions = ReportedSuppressions(parts.log)
         self.suppression = Suppression(parts.suppression, random_jitter, self.suppressions)
-        self.limits = Limits(parts.choice.limited_tenants_max)
+        choice = parts.choice
+        self.failed = FailedPlaces(choice.failures_kept_max, choice.failures_kept_ns)
+        self.limits = Limits(choice.limited_tenants_max)
         index = fleet_index(with_fixed(EMPTY_FLEET, self._fixed, parts.fleet))
         self.chooser = FleetChooser(
             ChooserParts(
@@ -126,6 +130,7 @@ class PickerFleet:
                 knowledge=self.knowledge,
                 ranker=self._ranker,
                 suppression=self.suppression,
+                failed=self.failed,
                 gate=PolicyGate(self.limits),
                 prefix=parts.prefix,
                 observer=self.learning,
@@ -166,6 +171,7 @@ class PickerFleet:
         """Let go of what is over, without anybody having asked for it."""
         now_ns = self._parts.clock.monotonic_ns()
         self.limits.forget(now_ns)
+        self.failed.expire(now_ns)
         self.knowledge.loads.expire(now_ns)
         self.room.look()
 

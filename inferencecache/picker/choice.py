@@ -66,7 +66,7 @@ class Question:
         tenant: Whose request it is; the empty text is a tenant like any other.
         qos: How long it can wait.
         pool: Where to look; None for everything that is served.
-        client_request_id: For logs.
+        client_request_id: The caller's name for the request, the same for all its attempts.
         headers: What the caller passed on with its Pick, names in lower case.
         deadline_ns: Monotonic time at which the caller gives up; None if it does not say.
     """

@@ -94,6 +94,23 @@ class PickerChoiceSettings:
         minimum=1,
         help="Most tenants per limit whose rates are remembered; beyond, the idlest is forgotten.",
     )
+    failures_kept_ns: int = knob(
+        30 * NS_PER_S,
+        flag="picker-avoid-for",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="How long a request, by its client_request_id, avoids where it failed; 0 never does.",
+    )
+    failures_kept_max: int = knob(
+        10_000,
+        flag="picker-max-avoided",
+        kind=KnobKind.INTEGER,
+        unit="failures",
+        minimum=0,
+        maximum=1_000_000,
+        help="Most failures of requests that are remembered so; beyond, the oldest is forgotten.",
+    )
     records_max: int = knob(
         1_000,
         flag="picker-decision-records",

@@ -10,6 +10,7 @@ from inferencecache.picker.choice import Choice, PoolName, QosClass, Question, R
 from inferencecache.picker.choosing import (
     ChooserParts,
     Exploration,
+    FailedPlaces,
     FailureKind,
     FleetChooser,
     InForce,
@@ -174,6 +175,7 @@ def question(
     output_tokens: int | None = None,
     deadline_ns: int | None = None,
     is_stream: bool = False,
+    request_id: str = "",
 ) -> Question:
     """Return what a Pick asks."""
     return Question(
@@ -190,6 +192,7 @@ def question(
         content=Rope(),
         tenant=tenant,
         qos=qos,
+        client_request_id=request_id,
         deadline_ns=deadline_ns,
         pool=None
         if pool_name is None
@@ -254,6 +257,7 @@ class ChooserRig:
         self.draw = 0.0
         self.suppression = Suppression(PickerSuppressionSettings(), lambda: self.jitter, self.told)
         self.settings = settings or PickerChoiceSettings()
+        self.failed = FailedPlaces(self.settings.failures_kept_max, self.settings.failures_kept_ns)
         self.limits = Limits(self.settings.limited_tenants_max)
         self.director = director or no_plugins()
         self.explore_draw = 1.0
@@ -273,6 +277,7 @@ class ChooserRig:
             knowledge=self.knowledge,
             ranker=self.ranker,
             suppression=self.suppression,
+            failed=self.failed,
             gate=PolicyGate(self.limits),
             prefix=prefix or NoPrefixSignal(),
             observer=self.learnt,

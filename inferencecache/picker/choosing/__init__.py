@@ -2,6 +2,7 @@
 
 from inferencecache.picker.choosing.chooser import FleetChooser, InForce
 from inferencecache.picker.choosing.exploration import Exploration
+from inferencecache.picker.choosing.failed_places import FailedPlaces, RequestName
 from inferencecache.picker.choosing.fleet_index import FleetIndex, fleet_index, fleet_index_slices
 from inferencecache.picker.choosing.fleet_pick import ChooserParts
 from inferencecache.picker.choosing.learning import LearningObserver, LearnsNothing
@@ -22,6 +23,7 @@ __all__ = [
     "ChooserParts",
     "Deferred",
     "Exploration",
+    "FailedPlaces",
     "FailureKind",
     "FairQueue",
     "FleetChooser",
@@ -32,6 +34,7 @@ __all__ = [
     "LearnsNothing",
     "Limits",
     "PolicyGate",
+    "RequestName",
     "Rewriting",
     "Subject",
     "Suppression",

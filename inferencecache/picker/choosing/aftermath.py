@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import NamedTuple
 
 from inferencecache.clock import Clock
+from inferencecache.picker.choosing.failed_places import FailedPlaces, RequestName
 from inferencecache.picker.choosing.limits import LimitKey
 from inferencecache.picker.choosing.policy_gate import PolicyGate
 from inferencecache.picker.choosing.suppression import FailureKind, Suppression
@@ -50,14 +52,32 @@ class AftermathParts:
     """Who learns from what becomes of choices.
 
     Attributes:
-        suppression: Failures.
+        suppression: Failures of destinations.
+        failed: Failures of requests.
         gate: Limits.
         clock: Monotonic time.
     """
 
     suppression: Suppression
+    failed: FailedPlaces
     gate: PolicyGate
     clock: Clock
+
+
+class Begun(NamedTuple):
+    """What a choice has begun.
+
+    Attributes:
+        candidate: What was chosen.
+        request: For which request.
+        limits: What it counts against until it ends.
+        is_trying: Whether it tries a candidate that was suppressed.
+    """
+
+    candidate: Candidate
+    request: RequestName
+    limits: tuple[LimitKey, ...]
+    is_trying: bool
 
 
 class Aftermath:
@@ -65,9 +85,7 @@ class Aftermath:
 
     Args:
         parts: Who learns from it.
-        candidate: What was chosen.
-        limits: What it counts against until it ends.
-        is_trying: Whether it tries a candidate that was suppressed.
+        begun: The choice.
         follower: Who is told as well, if anybody.
     """
 
@@ -75,27 +93,25 @@ class Aftermath:
         "_candidate",
         "_follower",
         "_has_status",
+        "_is_good",
         "_is_refused",
         "_is_trying",
         "_limits",
         "_parts",
         "_picked_ns",
+        "_request",
     )
 
     def __init__(
-        self,
-        parts: AftermathParts,
-        candidate: Candidate,
-        limits: tuple[LimitKey, ...],
-        follower: DecisionFollower | None,
-        *,
-        is_trying: bool,
+        self, parts: AftermathParts, begun: Begun, follower: DecisionFollower | None
     ) -> None:
         self._parts = parts
-        self._candidate = candidate
-        self._limits = limits
-        self._is_trying = is_trying
+        self._candidate = begun.candidate
+        self._request = begun.request
+        self._limits = begun.limits
+        self._is_trying = begun.is_trying
         self._has_status = False
+        self._is_good = False
         self._is_refused = False
         self._follower = follower
         self._picked_ns = parts.clock.monotonic_ns()
@@ -112,12 +128,19 @@ class Aftermath:
         self._parts.gate.end(self._limits)
         if isinstance(report, AbortReport):
             self._aborted(report.reason)
-        elif report is not None and report.completion_tokens and not self._has_status:
-            self._judge(HTTPStatus.OK)
+        elif report is not None:
+            self._finished(report)
         if self._is_trying:
             self._parts.suppression.let_go(self._candidate)
         if self._follower is not None:
             self._follower.ended(ending, report)
+
+    def _finished(self, report: FinalTokenReport) -> None:
+        """Learn from tokens where no status has told, and that no attempt will follow."""
+        if report.completion_tokens and not self._has_status:
+            self._judge(HTTPStatus.OK)
+        if self._is_good:
+            self._parts.failed.worked(self._request)
 
     def _aborted(self, reason: str) -> None:
         """Learn what callers alone can see; a worker has no backend.
@@ -132,6 +155,7 @@ class Aftermath:
     def _judge(self, status: int) -> None:
         if is_good(status):
             self._is_trying = False
+            self._is_good = True
             self._parts.suppression.worked(self._candidate)
             return
         failure = failure_of(status, is_provider=self._candidate.is_provider)
@@ -144,3 +168,4 @@ class Aftermath:
             self._is_trying = False
         now_ns = self._parts.clock.monotonic_ns()
         self._parts.suppression.failed(self._candidate, kind, self._picked_ns, now_ns)
+        self._parts.failed.failed(self._request, self._candidate.name, now_ns)

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from inferencecache.clock import Clock
 from inferencecache.picker.choice import Choice, Outcome, QosClass, Question, Refusal
 from inferencecache.picker.choosing.aftermath import AftermathParts
+from inferencecache.picker.choosing.avoiding import apart
 from inferencecache.picker.choosing.explain import Account, explained
+from inferencecache.picker.choosing.failed_places import FailedPlaces, RequestName
 from inferencecache.picker.choosing.learning import LearningObserver, LearnsNothing
 from inferencecache.picker.choosing.narrowing import narrowed
 from inferencecache.picker.choosing.outlook import Knowledge, Outlook
@@ -42,6 +44,7 @@ class ChooserParts:
         knowledge: What each candidate has to do, and how long it takes.
         ranker: Puts candidates in order where no profile does.
         suppression: Who is left alone.
+        failed: Where requests have just failed.
         gate: Asks the rules.
         prefix: Knows where prompts are warm.
         observer: Told what is learnt.
@@ -53,6 +56,7 @@ class ChooserParts:
     knowledge: Knowledge
     ranker: TtftRanker
     suppression: Suppression
+    failed: FailedPlaces
     gate: PolicyGate
     prefix: PrefixSignal = field(default_factory=NoPrefixSignal)
     observer: LearningObserver = field(default_factory=LearnsNothing)
@@ -67,7 +71,10 @@ class ChooserParts:
             gate=self.gate,
             observer=self.observer,
             aftermath=AftermathParts(
-                suppression=self.suppression, gate=self.gate, clock=self.clock
+                suppression=self.suppression,
+                failed=self.failed,
+                gate=self.gate,
+                clock=self.clock,
             ),
             clock=self.clock,
         )
@@ -107,6 +114,7 @@ class FleetPick:
         self._verdicts: dict[ModelRow, Verdict] = {}
         self._degraded: list[str] = []
         self._passed_over: dict[str, Barrier] = {}
+        self._is_avoiding = False
 
     async def answer(self, profile_names: Iterable[str]) -> Choice | Refusal:
         """Take the steps in their order.
@@ -219,8 +227,28 @@ class FleetPick:
     def _ranked_and_placed(
         self, found: Survey, views: Views, profile_names: frozenset[str]
     ) -> Choice | Refusal:
-        """Rank tier after tier, full ones last, and take the best of the first that has one."""
-        now_ns = self._parts.clock.monotonic_ns()
+        """Choose where the request has not just failed; if nobody is left there, anywhere."""
+        question, now_ns = self._question, self._parts.clock.monotonic_ns()
+        request = RequestName(question.tenant, question.client_request_id)
+        others, avoided = apart(views, self._parts.failed.of(request, now_ns))
+        best = self._best(others, profile_names, now_ns)
+        if avoided and isinstance(best, str):
+            best = self._best(avoided, profile_names, now_ns)
+        elif avoided:
+            self._is_avoiding = True
+            self._pass_over((view for _, group in avoided for view in group), Barrier.FAILED_HERE)
+        if isinstance(best, str):
+            return self._refused(Outcome.NO_WORKERS, best, found, views)
+        return self._placed(*best, found, views)
+
+    def _best(
+        self, views: Views, profile_names: frozenset[str], now_ns: int
+    ) -> tuple[TierTurn, Ranked] | str:
+        """Rank tier after tier, full ones last, up to the first that has somebody.
+
+        Returns:
+            That tier and its order, or why there is none.
+        """
         may_spill = (
             self._question.qos is QosClass.INTERACTIVE and self._scope.pool.pool.spills_to_providers
         )
@@ -230,16 +258,15 @@ class FleetPick:
             ranked = self._ranked(turn.tier, turn.views, profile_names)
             self._note_left_out(turn, ranked)
             if ranked.ranking.order:
-                return self._placed(turn, ranked, found, views)
+                return turn, ranked
             if ranked.unpredicted:
                 blind.append((turn, ranked))
         for turn, ranked in blind:
             local = [view for view in ranked.unpredicted if not view.candidate.is_provider]
             if local:
                 ranking = self._parts.ranker.by_estimate(local, self._outlook)
-                return self._placed(turn, Ranked(ranking, FALLBACK), found, views)
-        reason = "candidates=unpredicted" if blind else "candidates=filtered"
-        return self._refused(Outcome.NO_WORKERS, reason, found, views)
+                return turn, Ranked(ranking, FALLBACK)
+        return "candidates=unpredicted" if blind else "candidates=filtered"
 
     def _ranked(
         self, tier: Tier, views: Sequence[EndpointView], profile_names: frozenset[str]
@@ -259,13 +286,15 @@ class FleetPick:
         """Remember, for whoever asks, why candidates of a tier are not in its order."""
         if not self._is_explained:
             return
-        kept = {id(view) for view in ranked.ranking.scored}
-        unpredicted = {id(view) for view in ranked.unpredicted}
-        for view in turn.views:
-            if id(view) in unpredicted:
-                self._passed_over[view.name] = Barrier.UNPREDICTED
-            elif id(view) not in kept:
-                self._passed_over[view.name] = Barrier.FILTERED
+        kept = {id(view) for view in (*ranked.ranking.scored, *ranked.unpredicted)}
+        self._pass_over(ranked.unpredicted, Barrier.UNPREDICTED)
+        self._pass_over((view for view in turn.views if id(view) not in kept), Barrier.FILTERED)
+
+    def _pass_over(self, views: Iterable[EndpointView], barrier: Barrier) -> None:
+        """Remember, for whoever asks, that *barrier* keeps *views* away."""
+        if self._is_explained:
+            for view in views:
+                self._passed_over[view.name] = barrier
 
     def _placed(
         self, turn: TierTurn, ranked: Ranked, found: Survey, views: Views
@@ -285,6 +314,7 @@ class FleetPick:
             scope=self._scope,
             found=found,
             outlook=self._outlook,
+            is_avoiding=self._is_avoiding,
             degraded=(*self._degraded, *self._run.degraded),
         )
         if self._is_rehearsal:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from inferencecache.clock import Clock
 from inferencecache.picker.choice import Choice, Question
-from inferencecache.picker.choosing.aftermath import Aftermath, AftermathParts
+from inferencecache.picker.choosing.aftermath import Aftermath, AftermathParts, Begun
+from inferencecache.picker.choosing.failed_places import RequestName
 from inferencecache.picker.choosing.learning import Followers, Learning, LearningObserver
 from inferencecache.picker.choosing.outlook import Knowledge, Outlook
 from inferencecache.picker.choosing.policy_gate import PolicyGate, Verdict
@@ -57,6 +58,7 @@ class Chosen:
         scope: Where it was looked.
         found: Who could have taken it.
         outlook: What it meets.
+        is_avoiding: Whether somebody was left out because the request has just failed there.
         degraded: What was missing, as tokens.
     """
 
@@ -66,6 +68,7 @@ class Chosen:
     scope: Scope
     found: Survey
     outlook: Outlook
+    is_avoiding: bool
     degraded: tuple[str, ...]
 
 
@@ -89,6 +92,7 @@ def choice_of(chosen: Chosen, question: Question, follower: DecisionFollower | N
         "tier": token_text(turn.tier.name),
         "rank": chosen.ranked.name,
         "explored": "1" if chosen.ranked.explores else "",
+        "avoided": "1" if chosen.is_avoiding else "",
         **_prefix_tokens(chosen),
         "target": token_text(candidate.model.name),
         "model": "default" if chosen.scope.is_default else "",
@@ -150,7 +154,9 @@ def placed(
     trace = outlook.found.trace
     warmth = None if trace is None else trace.placed(candidate, expected_ms)
     followers = Followers(share, learning, warmth, plugins)
-    follower = Aftermath(parts.aftermath, candidate, limits, followers, is_trying=is_trying)
+    request = RequestName(question.tenant, question.client_request_id)
+    begun = Begun(candidate, request, limits, is_trying)
+    follower = Aftermath(parts.aftermath, begun, followers)
     return choice_of(chosen, question, follower)
 
 

@@ -33,6 +33,8 @@ class Barrier(StrEnum):
     SUPPRESSED = "suppressed"
     PROBING = "probing"
     """It was suppressed, and another request is trying it."""
+    FAILED_HERE = "failed_here"
+    """The same request, by its caller's name for it, has just failed there."""
     FILTERED = "filtered"
     """A scheduling profile leaves it out."""
     UNPREDICTED = "unpredicted"
