@@ -1,4 +1,9 @@
-"""The picker: throughput of bodies, memory in flight and after it, cost and time of a Pick."""
+"""The picker: cost and time of a Pick, throughput of bodies, memory in flight and after it.
+
+What a Pick costs is processor time of the server above that of a call that does nothing, made to
+the same server in turn: what gRPC takes is no part of it, and is told beside it. How each kind of
+Pick is made is in ``picker_made``.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,8 +11,8 @@ from time import perf_counter
 
 import grpc
 
-from benchmarks import picker_cpu
-from benchmarks.measure import NS_PER_MS, quantile
+from benchmarks import picker_cpu, picker_rpc
+from benchmarks.measure import NS_PER_MS
 from benchmarks.options import Options
 from benchmarks.picker_client import (
     ABANDON_POINTS,
@@ -15,7 +20,6 @@ from benchmarks.picker_client import (
     at_once,
     body_of,
     messages_of,
-    paced_picks,
 )
 from benchmarks.picker_director import director_row
 from benchmarks.row import Bound, Row
@@ -32,13 +36,13 @@ _QUIET_S = 5.0
 def run(options: Options) -> Iterator[Row]:
     """Yield the rows."""
     yield director_row(options)
-    with serving_command("benchmarks.picker_server", "60000") as server:
-        yield asyncio.run(_throughput(server, 100 if options.quick else 400))
-        yield from asyncio.run(_picks(server, 600 if options.quick else 3_000))
+    yield from picker_rpc.rows(options)
     yield from picker_cpu.rows(options)
-    with serving_command("benchmarks.picker_server", "60000") as server:
+    with serving_command("benchmarks.picker_server", "plugged", "60000") as server:
+        yield asyncio.run(_throughput(server, 100 if options.quick else 400))
+    with serving_command("benchmarks.picker_server", "plugged", "60000") as server:
         yield from asyncio.run(_in_flight(server, 200 if options.quick else 1_000))
-    with serving_command("benchmarks.picker_server", "2000") as server:
+    with serving_command("benchmarks.picker_server", "plugged", "2000") as server:
         yield asyncio.run(_abandoned(server, 5_000 if options.quick else 50_000))
 
 
@@ -57,38 +61,6 @@ async def _throughput(server: Serving, count: int) -> Row:
         bound=Bound.AT_LEAST,
         target=100,
         note=f"{cpu_ms:.2f} ms CPU of the server each",
-    )
-
-
-async def _picks(server: Serving, count: int) -> Iterator[Row]:
-    async with grpc.aio.insecure_channel(server.target) as channel:
-        gateway, body = Gateway(channel), messages_of(body_of(10_240))
-        await paced_picks(gateway, body, 300, 100)
-        times = await paced_picks(gateway, body, 300, count)
-        ids = [await gateway.push(body) for _ in range(300)]
-        cpu_ns = server.cpu_ns()
-        for stream_id in ids:
-            await gateway.pick(stream_id)
-        cpu_ms = (server.cpu_ns() - cpu_ns) / len(ids) / NS_PER_MS
-    return iter(
-        (
-            Row(
-                what="Pick of a 10 KB body with two plugins, CPU with gRPC",
-                unit="ms",
-                value=cpu_ms,
-                bound=Bound.AT_MOST,
-                target=1,
-                note="of the Pick calls alone, one after the other; their bodies are there already",
-            ),
-            Row(
-                what="Pick at 300/s, each with push and pull, p99",
-                unit="ms",
-                value=quantile(times, 0.99),
-                bound=Bound.AT_MOST,
-                target=15,
-                note=f"median {quantile(times, 0.5):.2f} ms",
-            ),
-        )
     )
 
 

@@ -9,6 +9,7 @@ from time import perf_counter
 import grpc
 
 from benchmarks.measure import require
+from benchmarks.messages import EMPTY_CALL, as_bytes
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.kinference.v1 import picker_pb2_grpc as pb_grpc
 
@@ -46,6 +47,7 @@ class Gateway:
             "/kinference.v1.Picker/PushBody",
             response_deserializer=pb.PushBodyResponse.FromString,
         )
+        self._empty = channel.unary_unary(EMPTY_CALL, as_bytes, as_bytes)
         self._pull = channel.unary_stream(
             "/kinference.v1.Picker/PullBody",
             request_serializer=pb.PullBodyRequest.SerializeToString,
@@ -66,11 +68,18 @@ class Gateway:
             total += len(message)
         require(total >= picked.body_total_bytes, "the whole body came back")
 
-    async def whole(self, messages: list[bytes]) -> None:
-        """Push, pick, pull and report."""
-        picked = await self.pick(await self.push(messages))
+    async def nothing(self) -> None:
+        """Make a call that does nothing."""
+        await self._empty(b"")
+
+    async def finish(self, picked: pb.PickResponse) -> None:
+        """Pull a body and report the end of its request."""
         await self.pull(picked)
         await self.stub.ReportFinalToken(pb.ReportFinalTokenRequest(response_id=picked.response_id))
+
+    async def whole(self, messages: list[bytes]) -> None:
+        """Push, pick, pull and report."""
+        await self.finish(await self.pick(await self.push(messages)))
 
     async def abandon(self, messages: list[bytes], point: int) -> None:
         """Begin a request and stop somewhere; one that took too long has stopped already."""
@@ -114,7 +123,7 @@ async def paced_picks(
         started = perf_counter()
         picked = await gateway.pick(stream_id)
         times.append((perf_counter() - started) * 1_000)
-        await gateway.pull(picked)
+        await gateway.finish(picked)
 
     tasks = []
     for _ in range(count):

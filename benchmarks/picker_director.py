@@ -7,7 +7,7 @@ from time import process_time_ns
 
 from benchmarks.measure import NS_PER_US
 from benchmarks.options import Options
-from benchmarks.picker_server import ENDPOINTS, PLUGINS
+from benchmarks.picker_made import ENDPOINTS, PLUGINS
 from benchmarks.row import Bound, Row
 from inferencecache.picker.bodies import Rope
 from inferencecache.picker.choice import LocalDestination, Question

@@ -1,96 +1,68 @@
-"""The picker under test: the real one, with default limits and two plugins; prints its address.
+"""The picker under test, with an empty handler beside it; prints its address.
 
-Its argument is how long bodies and decisions wait, in milliseconds.
+The empty handler takes the same bytes, parses nothing and answers nothing: the difference is what a
+Pick costs above gRPC itself. The first argument is which picker, ``plugged`` or ``signalled``, the
+second how long its bodies and decisions wait, in milliseconds.
 """
 
+import random
 import sys
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import grpc
 import uvloop
 
-from inferencecache.app.picker import Picker, PickerParts
-from inferencecache.app.picker_plugins import PickerPluginParts, PickerPlugins
-from inferencecache.clock import NS_PER_MS, Clock
-from inferencecache.index import PrefixIndex
-from inferencecache.policy import PolicyStore
-from inferencecache.settings.picker import PickerParseSettings, PickerSettings
-from inferencecache.settings.server import ServerSettings
+from benchmarks.messages import EMPTY_SERVICE, as_bytes
+from benchmarks.picker_made import SignalledPicker, plugged_picker, ten_kb_chat
+from benchmarks.prompt_texts import Texts, write_tokenizer
+from benchmarks.server import empty
+from benchmarks.workload import SEED
+from inferencecache.app.collector import calm_collector
+from inferencecache.app.picker import Picker
 from inferencecache.settings.throwaway import throwaway_server_settings
-from inferencecache.transport.prometheus import ServerMetrics
-from inferencecache.transport.structured_log import EventLog, StructuredLog
-from inferencecache.transport.system_clock import SystemClock
+from inferencecache.transport.grpc_port import GrpcPort
 
-PLUGINS = """
-apiVersion: inference.networking.x-k8s.io/v1alpha1
-kind: EndpointPickerConfig
-plugins:
-  - type: inflight-load-producer
-  - type: token-load-scorer
-"""
-"""A producer, and a scorer of what it finds out."""
-
-ENDPOINTS = ",".join(f"m=10.0.0.{number}:8000" for number in range(1, 9))
+_RECEIVE_BYTES_MAX = 2 * 1_048_576
+_STREAMS_UNLIMITED = 2**31 - 1
 
 
-async def serve(ttl_ms: int) -> None:
+async def serve(kind: str, ttl_ms: int) -> None:
     """Serve until the process is terminated.
 
     Args:
+        kind: Which picker.
         ttl_ms: How long bodies and decisions wait.
     """
-    picker = made_picker(ttl_ms)
-    print(await picker.start(), flush=True)
-    await picker.run()
-
-
-def made_picker(ttl_ms: int) -> Picker:
-    """Return a picker that does not listen yet.
-
-    Args:
-        ttl_ms: How long bodies and decisions wait.
-    """
-    settings = throwaway_server_settings()
-    index = PrefixIndex(
-        settings.index, PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
-    )
-    clock, log = SystemClock(), StructuredLog()
-    return Picker(
-        PickerParts(
-            settings=PickerSettings(
-                bind_address="127.0.0.1:0",
-                endpoints=ENDPOINTS,
-                body_ttl_ns=ttl_ms * NS_PER_MS,
-                unpulled_ttl_ns=ttl_ms * NS_PER_MS,
-                decision_ttl_ns=ttl_ms * NS_PER_MS,
-                buffered_bytes_max=2 * 1_024**3,
-            ),
-            parse=PickerParseSettings(),
-            port=settings.grpc,
-            metrics=settings.metrics,
-            clock=clock,
-            observer=ServerMetrics(settings.metrics, index, clock),
-            log=log,
-            director=_plugins(settings, clock, log).director,
+    async with AsyncExitStack() as stack:
+        picker = await _made(kind, ttl_ms, stack)
+        handlers = {"Call": grpc.unary_unary_rpc_method_handler(empty, as_bytes, as_bytes)}
+        settings = replace(
+            throwaway_server_settings().grpc,
+            receive_bytes_max=_RECEIVE_BYTES_MAX,
+            streams_max=_STREAMS_UNLIMITED,
+            compression="none",
         )
-    )
+        port = GrpcPort(settings, {**picker.services, EMPTY_SERVICE: handlers})
+        address = await port.start()
+        calm_collector()
+        print(address, flush=True)
+        await picker.run()
 
 
-def _plugins(settings: ServerSettings, clock: Clock, log: EventLog) -> PickerPlugins:
-    with TemporaryDirectory() as directory:
-        file = Path(directory) / "plugins.yaml"
-        file.write_text(PLUGINS, encoding="utf-8")
-        return PickerPlugins(
-            PickerPluginParts(
-                settings=replace(settings.picker_plugins, config_file=str(file)),
-                resources=settings.resources,
-                clock=clock,
-                log=log,
-                log_interval_ns=settings.grpc.failure_log_interval_ns,
-            )
-        )
+async def _made(kind: str, ttl_ms: int, stack: AsyncExitStack) -> Picker:
+    if kind == "plugged":
+        return plugged_picker(ttl_ms)
+    directory = Path(stack.enter_context(TemporaryDirectory()))
+    write_tokenizer(directory, Texts(random.Random(SEED)))
+    signalled = SignalledPicker(directory, ttl_ms)
+    await signalled.start()
+    await signalled.warm(ten_kb_chat())
+    stack.push_async_callback(signalled.stop)
+    return signalled.picker
 
 
 if __name__ == "__main__":
-    uvloop.run(serve(int(sys.argv[1])))
+    uvloop.run(serve(sys.argv[1], int(sys.argv[2])))

@@ -1,7 +1,7 @@
 """Made-up chats, and a small real tokenizer for them.
 
-Byte-level BPE of 30,000 tokens trained on made-up words, rare and frequent ones, and a chat template
-with a special token before each turn. The same for the same seed.
+Byte-level BPE of 30,000 tokens, trained on made-up words, rare and frequent ones, and a chat
+template with a special token before each turn. The same for the same seed.
 """
 
 import json

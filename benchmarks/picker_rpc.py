@@ -1,0 +1,116 @@
+"""What a Pick over gRPC costs and takes, with two plugins and with the prefix signal on.
+
+Workload: bodies of 10 KB that are there already, picked one after the other; in turn with them as
+many calls that do nothing, to the same server. With the signal on, the prompt is a chat whose
+tokens are remembered, and 16 engines hold a quarter to all of it; it is picked again and again, so
+that the picker's own memory has all of it, too. Then requests at random moments, 300 a second, each
+pushed, picked, pulled and reported. Budget: 40 s.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from statistics import median
+from typing import Final, NamedTuple
+
+import grpc
+
+from benchmarks.measure import NS_PER_MS, quantile
+from benchmarks.options import Options
+from benchmarks.picker_client import Gateway, body_of, messages_of, paced_picks
+from benchmarks.picker_made import ENGINES, ten_kb_chat
+from benchmarks.row import Bound, Row
+from benchmarks.serving import Serving, serving_command
+
+BODY_BYTES: Final = 10_240
+_ROUNDS: Final = 9
+_PER_SECOND: Final = 300
+_TTL_MS: Final = 60_000
+
+
+class PickKind(NamedTuple):
+    """A kind of Pick.
+
+    Attributes:
+        server: What ``picker_server`` calls its picker.
+        what: It, in a few words.
+        body: What is picked for.
+        target_ms: Most processor time above an empty call.
+    """
+
+    server: str
+    what: str
+    body: bytes
+    target_ms: float
+
+
+def kinds() -> tuple[PickKind, PickKind]:
+    """Return the two kinds."""
+    chat = f"a 10 KB chat, tokens cached, {ENGINES} engines"
+    return (
+        PickKind("plugged", "a 10 KB body with two plugins", body_of(BODY_BYTES), 1.0),
+        PickKind("signalled", chat, ten_kb_chat(), 1.5),
+    )
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """Yield cost and time of each kind."""
+    for kind in kinds():
+        with serving_command("benchmarks.picker_server", kind.server, str(_TTL_MS)) as server:
+            yield from asyncio.run(_measured(server, kind, options))
+
+
+async def _measured(server: Serving, kind: PickKind, options: Options) -> list[Row]:
+    async with grpc.aio.insecure_channel(server.target) as channel:
+        gateway, body = Gateway(channel), messages_of(kind.body)
+        await _costs(server, gateway, body, 50)
+        costs = [
+            await _costs(server, gateway, body, 50 if options.quick else 200)
+            for _ in range(_ROUNDS)
+        ]
+        await paced_picks(gateway, body, _PER_SECOND, 100)
+        times = await paced_picks(gateway, body, _PER_SECOND, 600 if options.quick else 3_000)
+    over = [pick - empty for pick, empty in costs]
+    picks, empties = ([cost[at] for cost in costs] for at in range(2))
+    return [
+        Row(
+            what=f"Pick of {kind.what}, CPU of the server over an empty call",
+            unit="ms",
+            value=median(over),
+            bound=Bound.AT_MOST,
+            target=kind.target_ms,
+            note=f"{median(picks):.2f} ms with gRPC, {median(empties):.2f} ms an empty call; "
+            f"least over it {min(over):.2f}",
+        ),
+        Row(
+            what=f"Pick of {kind.what}, {_PER_SECOND}/s, p99",
+            unit="ms",
+            value=quantile(times, 0.99),
+            bound=Bound.AT_MOST,
+            target=15,
+            note=f"median {quantile(times, 0.5):.2f} ms; each with push, pull and report",
+        ),
+    ]
+
+
+async def _costs(
+    server: Serving, gateway: Gateway, body: list[bytes], count: int
+) -> tuple[float, float]:
+    """Return the processor time of a Pick and of a call that does nothing, in ms."""
+    ids = [await gateway.push(body) for _ in range(count)]
+    picked = []
+
+    async def pick() -> None:
+        picked.append(await gateway.pick(ids.pop()))
+
+    empty_ms = await _cost_ms(server, gateway.nothing, count)
+    pick_ms = await _cost_ms(server, pick, count)
+    for one in picked:
+        await gateway.finish(one)
+    return pick_ms, empty_ms
+
+
+async def _cost_ms(server: Serving, call: Callable[[], Awaitable[None]], count: int) -> float:
+    started_ns = server.cpu_ns()
+    for _ in range(count):
+        await call()
+    return (server.cpu_ns() - started_ns) / count / NS_PER_MS
