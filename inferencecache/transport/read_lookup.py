@@ -97,27 +97,32 @@ def read_long_request(
             request = _read_cut(*cut, blocks_max)
             if request is not None:
                 return request
-        return (yield from _read_in_pieces(data, blocks_max, settings.prompt_text_bytes_max))
     except DecodeError:
         return None
+    return (yield from read_in_pieces(data, blocks_max, settings.prompt_text_bytes_max))
 
 
-def _read_in_pieces(
+def read_in_pieces(
     data: bytes, blocks_max: int, text_bytes_max: int
-) -> Generator[None, None, RouteRequest]:
-    """Parse a message piece by piece.
+) -> Generator[None, None, RouteRequest | None]:
+    """Return what :func:`read_route_request` does, with the library alone and piece by piece.
 
-    Raises:
-        DecodeError: It does not parse.
+    Args:
+        data: The message as received.
+        blocks_max: Blocks of its chain that are read, and counts.
+        text_bytes_max: Most bytes of its prompt that are of interest.
     """
     message = pb.LookupRouteRequest()
     hashes: list[bytes] = []
     pieces = MessagePieces(message.DESCRIPTOR, max(text_bytes_max, NAME_BYTES_MAX))
-    for piece in pieces.cut(data):
-        message.MergeFromString(piece)
-        hashes += message.block_hashes[: blocks_max - len(hashes)]
-        message.ClearField("block_hashes")
-        yield
+    try:
+        for piece in pieces.cut(data):
+            message.MergeFromString(piece)
+            hashes += message.block_hashes[: blocks_max - len(hashes)]
+            message.ClearField("block_hashes")
+            yield
+    except DecodeError:
+        return None
     return route_request(message, blocks_max, hashes)
 
 

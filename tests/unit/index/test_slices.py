@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from index_driver import DriverRules, IndexDriver
 
-from inferencecache.index import EventType, StateUpdate
+from inferencecache.index import DropReason, EventType, IndexEvent, StateUpdate
 
 SLICE_BLOCKS = 90
 CHAINS = [[b"%04d" % number, b"+%03d" % number] for number in range(60)]
@@ -102,3 +102,56 @@ def test_chains_of_one_block_are_stored_together(driver: IndexDriver) -> None:
     assert driver.depths([block for block, _ in CHAINS], 11) == {"r": len(CHAINS)}
     assert len(update.stretches) == 1
     assert (update.entries, driver.index.entries) == (len(CHAINS), len(CHAINS))
+
+
+@pytest.mark.parametrize("at_slice", [1, 2, 5])
+def test_a_clear_between_two_slices_ends_the_report(driver: IndexDriver, at_slice: int) -> None:
+    """What it still had is older than the clear, whatever came of it before."""
+    update = many_chains()
+    update.timestamp_ns = 1_000
+    slices = driver.index.report_slices(update, 2_000)
+    for _ in range(at_slice):
+        next(slices)
+    assert 0 < driver.index.entries < 2 * len(CHAINS)
+    driver.index.apply(
+        IndexEvent(
+            type=EventType.ALL_CLEARED,
+            tenant_id="t",
+            model_id="m",
+            replica_id="r",
+            timestamp_ns=1_500,
+        ),
+        2_000,
+    )
+    assert driver.index.entries == 0
+    for _ in slices:
+        pass
+
+    assert driver.index.entries == 0
+    assert driver.index.counters.fenced_updates == 1
+    assert driver.index.counters.drops == {DropReason.BEFORE_CLEAR: len(CHAINS)}
+    driver.index.check_invariants()
+
+
+def test_a_clear_that_is_older_than_the_report_does_not_end_it(driver: IndexDriver) -> None:
+    """Only what it had stored before is gone, as it was reported before the clear came."""
+    update = many_chains()
+    update.timestamp_ns = 1_000
+    slices = driver.index.report_slices(update, 2_000)
+    next(slices)
+    stored = driver.index.entries
+    driver.index.apply(
+        IndexEvent(
+            type=EventType.ALL_CLEARED,
+            tenant_id="t",
+            model_id="m",
+            replica_id="r",
+            timestamp_ns=1_000,
+        ),
+        2_000,
+    )
+    for _ in slices:
+        pass
+
+    assert driver.index.entries == 2 * len(CHAINS) - stored
+    assert driver.index.counters.fenced_updates == 0
