@@ -78,15 +78,17 @@ class EngineFeed:
 
     def reset(self, rank: int) -> None:
         """Forget everything of a rank; its engine has started anew."""
-        self._change(*self.router.reset(rank))
+        for replica_id, operations in self.router.reset(rank):
+            self._change(replica_id, operations)
 
     def start_over(self, rank: int) -> None:
         """Forget everything of the replica that *rank* belongs to, after a failure."""
-        self._change(*self.router.start_over(rank))
+        for replica_id, operations in self.router.start_over(rank):
+            self._change(replica_id, operations)
 
     def doubt(self, rank: int) -> None:
         """Note that batches of a rank are lost for good."""
-        self.router.mapper_of(rank).doubt(rank)
+        self.router.doubt(rank)
 
     def set_stats(self, stats: StatsReport) -> None:
         """Report *stats* for every replica of the engine."""

@@ -2,16 +2,18 @@
 
 Numbers start again at 0 when an engine restarts, and the transport reconnects without a word. A
 number that has passed is therefore either a repetition or a new life. Every message of a life has
-its own time and length, so a number seen with other ones means that the engine is another.
+its own time and length, so a number seen with other ones means that the engine is another. Where
+the time is not at the place where engines put it, a checksum of the content stands for it.
 """
 
 from enum import Enum
+from zlib import crc32
 
 from inferencecache.events.frames import Frame
 from inferencecache.events.wire_values import peek_timestamp_ns
 
 Mark = tuple[int, int]
-"""Time and length of a message."""
+"""Time of a message, or a checksum where there is none, and length."""
 
 
 class Verdict(Enum):
@@ -23,7 +25,8 @@ class Verdict(Enum):
 
 def mark_of(frame: Frame) -> Mark:
     """Return what tells *frame* from another message of the same number."""
-    return peek_timestamp_ns(frame.payload), len(frame.payload)
+    payload = frame.payload
+    return peek_timestamp_ns(payload) or crc32(payload), len(payload)
 
 
 class EngineLife:
@@ -47,7 +50,7 @@ class EngineLife:
     def note(self, frame: Frame) -> None:
         """Remember a message that is being applied."""
         mark = mark_of(frame)
-        self.latest_ns = max(self.latest_ns, mark[0])
+        self.latest_ns = max(self.latest_ns, peek_timestamp_ns(frame.payload))
         if frame.number == 0:
             self._first = mark
         self._marks[frame.number] = mark
@@ -64,6 +67,6 @@ class EngineLife:
         is_same = self.recalls(frame)
         if is_same is not None:
             return Verdict.DUPLICATE if is_same else Verdict.RESTART
-        if frame.number == 0 or mark_of(frame)[0] > self.latest_ns:
+        if frame.number == 0 or peek_timestamp_ns(frame.payload) > self.latest_ns:
             return Verdict.RESTART
         return Verdict.DUPLICATE

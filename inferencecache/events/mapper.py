@@ -170,6 +170,10 @@ class EventMapper:
 
     # ------------------------------------------------------------------ reads
 
+    def follows(self, rank: int) -> bool:
+        """Tell whether anything was heard of *rank*."""
+        return rank in self._ranks
+
     @property
     def blocks_total(self) -> int:
         """Engine blocks remembered."""
@@ -308,12 +312,7 @@ class EventMapper:
         return None if event.block_hashes else Drop.EMPTY
 
     def _refuse(
-        self,
-        cause: Drop,
-        group: BlockGroup,
-        event: BlockStored,
-        lane: int,
-        changes: Changes,
+        self, cause: Drop, group: BlockGroup, event: BlockStored, lane: int, changes: Changes
     ) -> None:
         """Drop a store whose blocks cannot be made new; copies of known ones still count."""
         if cause == Drop.FOREIGN_CHUNK:

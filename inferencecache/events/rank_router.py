@@ -3,6 +3,9 @@
 Either every rank is a replica of its own, ``pod/3``, because requests can be sent to a rank, or all
 ranks share one, because they cannot. In the second case a key is held as long as any rank holds it,
 and a rank's clear becomes evictions of what only that rank held.
+
+A batch may name another rank than that of its socket, and is believed. What happens to the socket,
+an engine's restart or a loss, then happens to every rank that was named there.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,6 +33,7 @@ class RankRouter:
         self._settings = settings
         self._separate_ranks = separate_ranks
         self._mappers: dict[str, EventMapper] = {}
+        self._named: dict[int, set[int]] = {}
         self.refused_ranks = 0
 
     def replica_of(self, rank: int) -> str:
@@ -60,16 +64,36 @@ class RankRouter:
         if replica_id not in self._mappers and len(self._mappers) >= self._settings.ranks_max:
             self.refused_ranks += 1
             return iter(())
+        if rank != source_rank:
+            self._named.setdefault(source_rank, set()).add(rank)
         mapper = self.mapper_of(rank)
         return mapper.steps(batch, partial(emit, replica_id), now_ns, source_rank)
 
-    def reset(self, rank: int) -> tuple[str, list[Operation]]:
-        """Forget one rank's blocks, as after a restart of its engine."""
-        return self.replica_of(rank), self.mapper_of(rank).reset(rank)
+    def reset(self, source_rank: int) -> list[tuple[str, list[Operation]]]:
+        """Forget the blocks of a socket's ranks, as after a restart of its engine."""
+        ranks = self._ranks_of(source_rank)
+        self._named.pop(source_rank, None)
+        return [(self.replica_of(rank), self.mapper_of(rank).reset(rank)) for rank in ranks]
 
-    def start_over(self, rank: int) -> tuple[str, list[Operation]]:
-        """Forget every block of the replica that *rank* belongs to, after a failure."""
-        return self.replica_of(rank), self.mapper_of(rank).start_over()
+    def start_over(self, source_rank: int) -> list[tuple[str, list[Operation]]]:
+        """Forget every block of the replicas that a socket's ranks belong to, after a failure."""
+        ranks = {self.replica_of(rank): rank for rank in self._ranks_of(source_rank)}
+        self._named.pop(source_rank, None)
+        return [(name, self.mapper_of(rank).start_over()) for name, rank in ranks.items()]
+
+    def doubt(self, source_rank: int) -> None:
+        """Note that removals of a socket's ranks may have been lost."""
+        for rank in self._ranks_of(source_rank):
+            self.mapper_of(rank).doubt(rank)
+
+    def _ranks_of(self, source_rank: int) -> list[int]:
+        """Return the rank of a socket and those that were named there and are followed."""
+        named = self._named.get(source_rank, ())
+        return [source_rank, *(rank for rank in sorted(named) if self._follows(rank))]
+
+    def _follows(self, rank: int) -> bool:
+        mapper = self._mappers.get(self.replica_of(rank))
+        return mapper is not None and mapper.follows(rank)
 
     def replicas(self) -> Iterator[tuple[str, EventMapper]]:
         """Yield every replica and its mapper, in order of replica id."""

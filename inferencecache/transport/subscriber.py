@@ -61,7 +61,7 @@ class BatchSink(Protocol):
         ...
 
     def start_over(self, rank: int) -> None:
-        """Forget everything of the replica a rank belongs to; it may be in any state."""
+        """Forget everything of the replicas a rank has to do with; they may be in any state."""
         ...
 
     def doubt(self, rank: int) -> None:
@@ -112,7 +112,6 @@ class Subscriber:
         self._commands: deque[Command] = deque()
         self._slices: deque[EventBatch] = deque()
         self._under_way: Iterator[None] | None = None
-        self._rank_under_way = parts.rank
         self._is_live = False
         self._was_synced = False
         self._was_connected = False
@@ -286,7 +285,6 @@ class Subscriber:
         self._hand_on(self._slices.popleft())  # so that the usual batch is taken in as it counts
 
     def _hand_on(self, batch: EventBatch) -> None:
-        self._rank_under_way = self.parts.rank if batch.rank is None else batch.rank
         self._under_way = self._steps(batch)
         self._go_on(self._under_way)
 
@@ -303,15 +301,15 @@ class Subscriber:
         except Exception as error:  # noqa: BLE001 - the subscriber's boundary, never fatal
             self.counters.failures += 1
             self._failure_lines.failed(self.parts.name, error)
-            self._start_over(self._rank_under_way)
+            self._start_over()
 
-    def _start_over(self, rank: int) -> None:
+    def _start_over(self) -> None:
         """Withdraw what a failure may have left half done, and ask for it again, not too often.
 
         A batch that fails each time thus costs what came before it, and no endless replays.
         """
         try:
-            self._sink.start_over(rank)
+            self._sink.start_over(self.parts.rank)
         except Exception as error:  # noqa: BLE001 - as above
             self.counters.failures += 1
             self._failure_lines.failed(self.parts.name, error)

@@ -60,10 +60,11 @@ class HalfwaySink:
 
     def doubt(self, rank: int) -> None:
         """Note a loss."""
-        self.router.mapper_of(rank).doubt(rank)
+        self.router.doubt(rank)
 
-    def _tell(self, changes: tuple[str, list[Operation]]) -> None:
-        self.index.apply(changes[1])
+    def _tell(self, changes: list[tuple[str, list[Operation]]]) -> None:
+        for _, operations in changes:
+            self.index.apply(operations)
 
     async def taken_in(self, batches: int) -> None:
         """Wait until so many batches were taken in, whether or not they failed."""

@@ -277,7 +277,7 @@ def test_ranks_as_replicas_of_their_own() -> None:
     router = RankRouter("pod", MapperSettings(ranks_max=2), separate_ranks=True)
     assert routed(router, batch_of([stored([1], ONE)], rank=0), 0)[0][0] == "pod/0"
     assert routed(router, batch_of([stored([1], ONE)], rank=3), 0, source_rank=3)[0][0] == "pod/3"
-    replica_id, operations = router.reset(3)
+    ((replica_id, operations),) = router.reset(3)
 
     assert replica_id == "pod/3"
     assert [type(operation) for operation in operations] == [Clear]
@@ -294,6 +294,31 @@ def test_ranks_on_one_replica_are_bounded() -> None:
 
     assert routed(router, batch_of([stored([1], ONE)], rank=1), 0) == []
     assert router.mapper_of(0).counters.drops == {"ranks": 1}
+
+
+@pytest.mark.parametrize("separate_ranks", [True, False])
+@pytest.mark.parametrize("forget", ["reset", "start_over"])
+def test_what_becomes_of_a_socket_becomes_of_the_ranks_named_there(
+    forget: str, *, separate_ranks: bool
+) -> None:
+    """An engine that starts anew takes along what its batches put down to another rank."""
+    router = RankRouter("pod", MapperSettings(ranks_max=2), separate_ranks=separate_ranks)
+    routed(router, batch_of([stored([1], ONE)], rank=3), 0, source_rank=0)
+    assert router.mapper_of(3).held_keys() == {KEY: T1}
+
+    told = getattr(router, forget)(0)
+
+    assert told[-1] == (router.replica_of(3), [Clear()])
+    assert router.mapper_of(3).held_keys() == {}
+
+
+def test_lost_messages_cast_doubt_on_the_ranks_named_there() -> None:
+    """What may be gone is not reported again, whatever rank it was put down to."""
+    router = RankRouter("pod", MapperSettings(), separate_ranks=False)
+    routed(router, batch_of([stored([1], ONE)], rank=3), 0, source_rank=0)
+    assert list(router.mapper_of(3).live_set(include_doubtful=False))
+    router.doubt(0)
+    assert list(router.mapper_of(3).live_set(include_doubtful=False)) == []
 
 
 def test_live_set_is_runs_along_prompts() -> None:

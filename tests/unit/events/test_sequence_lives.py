@@ -1,8 +1,11 @@
 """Restarts, reconnects and duplicates of one publisher."""
 
+from collections.abc import Callable
+
 import pytest
 from engine_frames import IDLE, applied, frame, requested, synced, tracker
 from engine_payloads import T16, batch, map_store
+from msgpack_bytes import NIL, array, integer, mapping, real
 
 from inferencecache.events import (
     Apply,
@@ -52,6 +55,42 @@ def test_restart_of_an_engine_whose_clock_went_back() -> None:
     source = synced(0, 1, 2)
     earlier = Frame(1, batch(map_store([1], T16), ts=3.0))
     assert source.live(earlier, 0)[0] == Reset(ResetReason.RESTART)
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        lambda ts, event: array([integer(int(ts)), array([event]), integer(0)]),
+        lambda ts, event: array([real(ts), array([event]), integer(0), NIL]),
+        lambda ts, event: array([real(ts), array([event]), integer(0)], 16),
+        lambda ts, event: mapping({"ts": real(ts), "events": array([event])}),
+        lambda _, event: array([real(0.0), array([event]), integer(0)]),
+        lambda _, event: array([NIL, array([event]), integer(0)]),
+    ],
+    ids=["whole seconds", "one more element", "wide header", "map", "no time", "nil"],
+)
+@pytest.mark.parametrize("has_replay", [True, False])
+def test_restart_shows_wherever_the_time_is(
+    envelope: Callable[[float, bytes], bytes], *, has_replay: bool
+) -> None:
+    """Messages of equal length differ in content; a repetition does not."""
+
+    def sent(number: int, life: int) -> Frame:
+        event = map_store([2**40 * (life + 1) + number], T16)
+        return Frame(number, envelope(1_000.0 * (life + 1) + number, event))
+
+    source = tracker(has_replay=has_replay)
+    source.connected(0)
+    for number in range(3):
+        source.live(sent(number, 0), 0)
+        if source.replay_ticket is not None:
+            source.replay_ended(source.replay_ticket, 0)
+    assert source.live(sent(1, 0), 0) == []
+    assert source.counters.duplicates == 1
+
+    commands = source.live(sent(0, 1), 0)
+    assert commands[0] == Reset(ResetReason.RESTART)
+    assert source.counters.restarts == 1
 
 
 def test_restart_while_the_past_is_still_replayed() -> None:
