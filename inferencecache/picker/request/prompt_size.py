@@ -26,6 +26,9 @@ _BLANKS: Final = b" \t\n\r"
 _TEXT_LIST_OBJECT: Final = b'"[{'
 _STARTS_WITH_AN_ID: Final = re.compile(rb'\[[ \t\n\r]*[^ \t\n\r"\[{\]]')
 _DATA_URL: Final = b";base64,"
+_URL_SIGN: Final = b";"
+"""Looking for one byte takes a small part of looking for several."""
+
 _DATA_KEY: Final = b'"data"'
 
 
@@ -100,10 +103,19 @@ def _of_conversation(envelope: Envelope) -> PromptSize:
     """Return the size of everything that becomes the prompt of a chat."""
     parts = (envelope.messages, envelope.system, envelope.instructions, envelope.input)
     texts = [bytes(part) for part in parts]
-    if sum(text.count(_DATA_URL) + text.count(_DATA_KEY) for text in texts) > _MEDIA_MAX:
+    media = sum(map(_media_most, texts))
+    if media > _MEDIA_MAX:
         return PromptSize()
-    text_bytes = sum(max(len(text) - _media_bytes(text), 0) for text in texts)
+    text_bytes = sum(map(len, texts))
+    if media:
+        text_bytes = sum(max(len(text) - _media_bytes(text), 0) for text in texts)
     return PromptSize(text_bytes=text_bytes + memoryview(envelope.tools).nbytes)
+
+
+def _media_most(text: bytes) -> int:
+    """Return how many pictures *text* has at most; most have none, and this is all they cost."""
+    urls = text.count(_DATA_URL) if _URL_SIGN in text else 0
+    return urls + text.count(_DATA_KEY)
 
 
 def _media_bytes(text: bytes) -> int:
