@@ -87,7 +87,8 @@ def _profiles(files: Iterable[SourceFile], settings: ResourceSettings) -> tuple[
     None without one, for a server may have it from elsewhere, and if it cannot be read.
     """
     with suppress(ConfigError):
-        config = find_endpoint_picker_config(files, settings)
-        if config is not None:
-            return tuple(found.name for found in config.scheduling_profiles) or (DEFAULT_PROFILE,)
+        placed = find_endpoint_picker_config(files, settings)
+        if placed is not None:
+            profiles = placed.config.scheduling_profiles
+            return tuple(found.name for found in profiles) or (DEFAULT_PROFILE,)
     return None

@@ -1,11 +1,17 @@
-"""Where the configuration of the picker's plugins stands, and what it says now."""
+"""Where the configuration of the picker's plugins stands, and what it says now.
 
+Among resource files it is gone with its file or document, as every object is. A file that cannot be
+read, or in which something stands of which nobody knows what it is, takes nothing away.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 
 from inferencecache.clock import Clock
 from inferencecache.errors import ConfigError
-from inferencecache.resources import SourceFile
+from inferencecache.resources import LoadState, ResourceLoader, SourceFile, product_kinds
 from inferencecache.resources.endpoint_picker_config import (
+    KIND,
     EndpointPickerConfig,
     find_endpoint_picker_config,
     read_endpoint_picker_config,
@@ -28,6 +34,7 @@ class PickerConfigSource:
         self._resources = resources
         self._files = ResourceFiles(resources, clock) if resources.directory else None
         self._found: tuple[SourceFile, ...] | None = None
+        self._place = ""
         self._config: EndpointPickerConfig | None = None
 
     def read(self) -> EndpointPickerConfig | None:
@@ -45,9 +52,38 @@ class PickerConfigSource:
         except DirectoryError:  # whoever loads the objects in it says so
             return self._config
         if found != self._found:
-            self._config = find_endpoint_picker_config(found, self._resources)
+            self._config = self._config_in(found)
             self._found = found
         return self._config
+
+    def _config_in(self, files: Sequence[SourceFile]) -> EndpointPickerConfig | None:
+        placed = find_endpoint_picker_config(files, self._resources)
+        if placed is not None:
+            self._place = placed.file
+            return placed.config
+        for source in files:
+            if source.name == self._place:
+                self._require_clarity(source)
+        self._place = ""
+        return None
+
+    def _require_clarity(self, source: SourceFile) -> None:
+        """Let *source* pass if it certainly has no configuration any more.
+
+        Raises:
+            ConfigError: It may be meant to have one.
+        """
+        load = ResourceLoader(product_kinds(), self._resources).load([source], LoadState())
+        reading = load.readings[source.name]
+        if reading.is_complete:
+            return
+        error = next((error for error in reading.errors if not error.object), reading.errors[0])
+        raise ConfigError(
+            field=error.field or KIND,
+            value=error.value.strip("'"),  # the error puts it in quotes itself
+            allowed=error.allowed,
+            source=f"{source.name}:{error.place.line}" if error.place.line else source.name,
+        )
 
     def _content(self) -> bytes:
         bytes_max = self._resources.file_bytes_max

@@ -5,7 +5,7 @@ in a file of its own, or among the resource files, whose loader passes it over.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta, field
@@ -84,6 +84,18 @@ class EndpointPickerConfig(ResourceModel, frozen=True, kw_only=True):
         return [name for name, value in sections.items() if value not in (None, [], {})]
 
 
+class PlacedConfig(NamedTuple):
+    """A configuration among resource files.
+
+    Attributes:
+        config: What it says.
+        file: The name of the file in which it stands.
+    """
+
+    config: EndpointPickerConfig
+    file: str
+
+
 def read_endpoint_picker_config(
     content: bytes, file: str, settings: ResourceSettings
 ) -> EndpointPickerConfig:
@@ -109,7 +121,7 @@ def read_endpoint_picker_config(
 
 def find_endpoint_picker_config(
     files: Iterable[SourceFile], settings: ResourceSettings
-) -> EndpointPickerConfig | None:
+) -> PlacedConfig | None:
     """Return the configuration that stands among resource files, None if there is none.
 
     Args:
@@ -126,7 +138,7 @@ def find_endpoint_picker_config(
     if len(found) > 1:
         names = ", ".join(f"{name}#{document.number}" for document, name in found)
         raise ConfigError(field=KIND, value=names, allowed="one in all files")
-    return _read(*found[0]) if found else None
+    return PlacedConfig(_read(*found[0]), found[0][1]) if found else None
 
 
 def is_endpoint_picker_config(value: object) -> bool:

@@ -29,7 +29,7 @@ def load(
     )
 
 
-def in_directory(directory: Path, **texts: str) -> PickerPlugins:
+def in_directory(directory: Path, log: Recorder | None = None, **texts: str) -> PickerPlugins:
     """Load the plugins that a directory of resource files names."""
     for name, text in texts.items():
         (directory / f"{name}.yaml").write_text(text)
@@ -38,7 +38,7 @@ def in_directory(directory: Path, **texts: str) -> PickerPlugins:
             settings=PickerPluginSettings(),
             resources=ResourceSettings(directory=str(directory)),
             clock=ManualClock(),
-            log=Recorder(),
+            log=log or Recorder(),
             log_interval_ns=0,
         )
     )

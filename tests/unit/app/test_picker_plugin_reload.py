@@ -55,6 +55,12 @@ BROKEN = [
     f"{NAMED}---\n{NAMED}",
     NAMED.replace("pluginRef: random-picker", "pluginRef: gone"),
 ]
+TENANT = """
+apiVersion: inferencecache.io/v1alpha1
+kind: CacheTenant
+metadata: {name: t}
+spec: {tenantID: t}
+"""
 
 
 @pytest.fixture
@@ -126,12 +132,56 @@ async def test_a_configuration_among_resource_files_may_change_and_go(tmp_path: 
     """Gone, there are no plugins; a directory that is gone says nothing."""
     changing = Changing(tmp_path / "a.yaml", in_directory(tmp_path, a=RANDOM), Recorder())
     assert await changing.put(NAMED) == ("own",)
-    assert await changing.put("kind: CachePolicy") == ()
+    assert await changing.put(TENANT) == ()
+    assert await changing.put(RANDOM) == ("default",)
+    assert await changing.put("# nothing") == ()
     assert await changing.put(RANDOM) == ("default",)
     await asyncio.to_thread(tmp_path.rename, tmp_path.with_name("elsewhere"))
     for _ in range(3):
         await changing.plugins.look()
     assert changing.plugins.director.profile_names == ("default",)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{{{", "a key that is no text"),
+        (f"{RANDOM}---\n[", "YAML"),
+        (
+            RANDOM.replace("Config", "Confi"),
+            "kind: 'EndpointPickerConfi' is not allowed (from a.yaml:1)",
+        ),
+        (f"{TENANT}---\nspec: {{}}", "kind: 'nothing' is not allowed (from a.yaml:6)"),
+        (f"{TENANT.replace('tenantID', 'tenant')}---\nkind: X", "kind: 'X'"),
+        ("", "an empty file"),
+    ],
+)
+async def test_a_resource_file_that_cannot_be_told_takes_nothing_away(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    """The last good configuration stays until the file says what it is; with the file it goes."""
+    log = Recorder()
+    changing = Changing(tmp_path / "a.yaml", in_directory(tmp_path, log, a=NAMED), log)
+    assert await changing.put(text) == ("own",)
+    assert changing.events() == ["picker_config_refused"]
+    assert reason in str(log.lines[0][1]["reason"])
+    assert log.lines[0][1]["profiles_kept"] == "own"
+    assert changing.numbers()["refused"] == {(): 1}
+    changing.file.unlink()
+    await changing.plugins.look()
+    await changing.plugins.look()
+    assert changing.plugins.director.profile_names == ()
+
+
+async def test_it_may_move_to_another_resource_file(tmp_path: Path) -> None:
+    """Whatever becomes of the first, and of files in which it has never been."""
+    log = Recorder()
+    changing = Changing(tmp_path / "a.yaml", in_directory(tmp_path, log, a=NAMED, c="kind: X"), log)
+    (tmp_path / "b.yaml").write_text(RANDOM)
+    assert await changing.put("[") == ("default",)
+    assert changing.events() == ["picker_config_loaded"]
+    (tmp_path / "b.yaml").unlink()
+    assert await changing.put("[") == ()
 
 
 async def test_numbers_of_plugins_that_are_gone_are_forgotten(changing: Changing) -> None:
