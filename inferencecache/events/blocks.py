@@ -15,11 +15,47 @@ the block's only key and nothing else is kept::
 K1 needs both *a* and *b*: when *a* goes, its children inside the same index block go with it.
 """
 
+from collections.abc import Iterable
+from typing import Final, Protocol
+
 import msgspec
 
 from inferencecache.events.block_table import BlockTable, Stretch
 from inferencecache.events.mediums import tier_of
 from inferencecache.types import CacheTier
+
+_BRANCHES_MIN: Final = 64
+
+
+class HeldHashes(Protocol):
+    """Tells which blocks are held."""
+
+    def __contains__(self, engine_hash: int, /) -> bool:
+        """Tell whether a block is held."""
+        ...
+
+
+class Branches(msgspec.Struct, gc=False):
+    """Children of a block that has had several.
+
+    Attributes:
+        hashes: Their engine hashes; some may be gone, never more than half and a few.
+        room: How many there may be before those that are gone are forgotten.
+    """
+
+    hashes: set[int]
+    room: int = _BRANCHES_MIN
+
+    def add(self, engine_hash: int, held: HeldHashes) -> None:
+        """Note one more; *held* tells which are still there.
+
+        Complexity:
+            Constant, on average over many calls.
+        """
+        self.hashes.add(engine_hash)
+        if len(self.hashes) > self.room:
+            self.hashes = {known for known in self.hashes if known in held}
+            self.room = max(_BRANCHES_MIN, 2 * len(self.hashes))
 
 
 class Detail(msgspec.Struct, gc=False):
@@ -29,24 +65,31 @@ class Detail(msgspec.Struct, gc=False):
         keys: The index keys this block completes, in order.
         tail: Tokens after the last boundary, 4 bytes little-endian each.
         children: Engine hashes that continue *tail*, removed together with this block; usually one,
-            which is then kept without a tuple around it.
+            which is then kept without a set around it.
         is_opaque: The tokens do not describe the content; nothing here or below is indexed.
     """
 
     keys: tuple[int, ...] = ()
     tail: bytes = b""
-    children: int | tuple[int, ...] = ()
+    children: int | Branches | None = None
     is_opaque: bool = False
 
-    def all_children(self) -> tuple[int, ...]:
-        """Return the engine hashes that continue *tail*."""
-        return (self.children,) if isinstance(self.children, int) else self.children
+    def all_children(self) -> Iterable[int]:
+        """Return the engine hashes that continue *tail*; some may not be held any more."""
+        children = self.children
+        if children is None:
+            return ()
+        return (children,) if isinstance(children, int) else children.hashes
 
-    def add_child(self, engine_hash: int) -> None:
-        """Note that *engine_hash* continues *tail*."""
-        known = self.all_children()
-        if engine_hash not in known:
-            self.children = (*known, engine_hash) if known else engine_hash
+    def add_child(self, engine_hash: int, held: HeldHashes) -> None:
+        """Note that *engine_hash*, one of those *held*, continues *tail*."""
+        children = self.children
+        if children is None or children == engine_hash:
+            self.children = engine_hash
+        elif isinstance(children, int):
+            self.children = Branches({children, engine_hash})
+        else:
+            children.add(engine_hash, held)
 
 
 class Block(msgspec.Struct, gc=False):

@@ -202,7 +202,7 @@ class Placer:
                 is_fresh &= not any(self._ledger.keys.tier(adapter_id, key) for key in piece.keys)
                 self._ledger.insert(placing.group, engine_hash, block)
             if previous is not None and previous.detail is not None and previous.detail.tail:
-                previous.detail.add_child(engine_hash)
+                previous.detail.add_child(engine_hash, blocks)
             previous = blocks.get(engine_hash)
             keys.extend(piece.keys)
         self._emit(placing, keys, is_fresh=is_fresh, changes=changes)

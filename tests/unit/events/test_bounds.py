@@ -28,11 +28,51 @@ def test_shared_counts_do_not_grow_for_ever() -> None:
 
 
 def test_children_of_a_page_are_kept_once() -> None:
-    """One child needs no tuple, several are all kept."""
+    """One child needs no set, several are all kept."""
     detail = Detail(tail=b"1234")
-    for child in (7, 7, 8):
-        detail.add_child(child)
-    assert detail.all_children() == (7, 8)
+    assert list(detail.all_children()) == []
+    for child in (7, 7, 8, 7):
+        detail.add_child(child, {7, 8})
+    assert sorted(detail.all_children()) == [7, 8]
+
+
+def test_children_that_went_do_not_pile_up() -> None:
+    """A page that outlives thousands of its branches remembers those that are there."""
+    producer = Producer()
+    producer.feed(stored([0], tokens(0, 1)[:8], size=8))
+    page = producer.mapper._ranks[0].groups[0].blocks.get(0)
+    assert page is not None
+    assert page.detail is not None
+    for branch in range(1, 5_001):
+        child = stored([branch], [branch] * 8, parent=0, size=8)
+        producer.mapper.apply(batch_of([child, removed([branch])]), 0)
+        assert len(list(page.detail.all_children())) <= 65
+
+    kept = range(10_000, 10_300)
+    for branch in kept:
+        producer.feed(stored([branch], [branch] * 8, parent=0, size=8))
+    assert set(kept) <= set(page.detail.all_children())
+    assert len(producer.held) == len(kept)
+    producer.feed(removed([0]))
+    assert producer.held == {}
+    assert producer.mapper.blocks_total == 0
+
+
+def test_branches_are_looked_through_seldom() -> None:
+    """Noting one costs the same however many there are."""
+    looks = 0
+
+    class Held:
+        def __contains__(self, _: object) -> bool:
+            nonlocal looks
+            looks += 1
+            return True
+
+    detail = Detail(tail=b"1234")
+    for child in range(20_000):
+        detail.add_child(child, Held())
+    assert len(list(detail.all_children())) == 20_000
+    assert looks <= 2 * 20_000
 
 
 def test_block_without_a_boundary_has_no_key() -> None:
