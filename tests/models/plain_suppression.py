@@ -33,18 +33,17 @@ class PlainSubject:
         """Return how it stands, by telling everything again."""
         begun, until, times, lease = None, 0, 0, None
         counts: dict[str, int] = {}
-        rest_begun, rest_until, rests = None, 0, 0
+        rest_until, rests = 0, 0
         for event in self.events:
             if event.what == "tried":
                 lease = event.now + 30 * SECOND
             elif event.what == "untried":
                 lease = None
             elif event.what == "busy":
-                if rest_begun is None or event.picked > rest_begun:
-                    rest_begun = event.now
+                if not rests or event.picked >= rest_until:
                     rest_until = event.now + min(2**rests, 30) * SECOND
                     rests += 1
-            elif begun is None or event.picked > begun:
+            elif begun is None or event.picked >= until:
                 counts[event.what] = counts.get(event.what, 0) + 1
                 if begun is not None or counts[event.what] >= THRESHOLDS[event.what]:
                     length = min(5 * 2**times, 300) * SECOND

@@ -33,8 +33,9 @@ class Failures:
 
     Theory of operation: failures are counted by kind up to a threshold, then the subject is
     suppressed. When that time is over it is due: one request at a time tries it, and keeps others
-    away until its lease ends. A failure suppresses it again for twice as long, unless it is that of
-    a request from before the suppression: fifty that were on their way are not fifty failures.
+    away until its lease ends. A failure suppresses it again for twice as long, unless its request
+    was picked before that time was over: neither fifty that were on their way are fifty failures,
+    nor those that were given to it because nobody else was left.
 
     Attributes:
         counts: Failures by kind; what shows as a qualifier.
@@ -43,7 +44,6 @@ class Failures:
     """
 
     __slots__ = (
-        "_rest_since_ns",
         "_rest_until_ns",
         "_rests",
         "_suppressions",
@@ -60,7 +60,6 @@ class Failures:
         self._suppressions = 0
         self._tried_until_ns: int | None = None
         self._rests = 0
-        self._rest_since_ns: int | None = None
         self._rest_until_ns = 0
 
     def standing(self, now_ns: int) -> Standing:
@@ -108,7 +107,7 @@ class Failures:
         if kind is FailureKind.BUSY:
             self._rest(picked_ns, now_ns, settings)
             return False
-        if self.since_ns is not None and picked_ns <= self.since_ns:
+        if self.since_ns is not None and picked_ns < self.until_ns:
             self.counts.setdefault(kind, 1)
             return False
         self.counts[kind] = self.counts.get(kind, 0) + 1
@@ -122,9 +121,8 @@ class Failures:
         return True
 
     def _rest(self, picked_ns: int, now_ns: int, settings: PickerSuppressionSettings) -> None:
-        if self._rest_since_ns is not None and picked_ns <= self._rest_since_ns:
+        if picked_ns < self._rest_until_ns:
             return
-        self._rest_since_ns = now_ns
         self._rest_until_ns = now_ns + _doubled(
             settings.cooldown_min_ns, self._rests, settings.cooldown_max_ns
         )
