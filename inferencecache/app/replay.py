@@ -16,7 +16,7 @@ import uvloop
 from inferencecache.app.replay_input import ReplayInput
 from inferencecache.app.replay_plane import ReplayPlane, ServerLostError
 from inferencecache.app.replay_server import server_for
-from inferencecache.app.replay_zmq import zmq_plane
+from inferencecache.app.replay_zmq import check_zmq, zmq_plane
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.errors import ConfigError
 from inferencecache.settings.replay import ReplaySettings
@@ -133,6 +133,8 @@ def _check(settings: ReplaySettings) -> None:
     """Refuse what cannot be a server, and names under which one answers nothing."""
     if settings.server:
         check_target("--server", settings.server)
+    if settings.through_zmq:
+        check_zmq(settings)
     for field, value in (("--tenant", settings.tenant_id), ("--model", settings.model_id)):
         if not value or value == PROBE_TENANT_ID:
             raise ConfigError(

@@ -191,6 +191,21 @@ class ReplicaEngine:
         )
 
 
+def check_zmq(settings: ReplaySettings) -> None:
+    """Refuse what cannot be replayed through sockets.
+
+    Args:
+        settings: The replay.
+
+    Raises:
+        ConfigError: More replicas than this can run, or an unknown release.
+    """
+    layout_of(settings.engine_layout)
+    if settings.replicas > REPLICAS_MAX:
+        allowed = f"at most {REPLICAS_MAX} with --through-zmq"
+        raise ConfigError(field="--replicas", value=settings.replicas, allowed=allowed)
+
+
 @asynccontextmanager
 async def zmq_plane(
     gateway: ReplayPlane, trace: ReplayInput, settings: ReplaySettings, clock: Clock
@@ -203,12 +218,7 @@ async def zmq_plane(
         settings: The replay.
         clock: Stamps messages.
 
-    Raises:
-        ConfigError: More replicas than this can run, or an unknown release.
     """
-    if settings.replicas > REPLICAS_MAX:
-        allowed = f"at most {REPLICAS_MAX} with --through-zmq"
-        raise ConfigError(field="--replicas", value=settings.replicas, allowed=allowed)
     engines = [ReplicaEngine(settings.engine_layout, clock) for _ in gateway.replica_ids]
     try:
         for engine in engines:

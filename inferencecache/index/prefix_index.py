@@ -22,7 +22,7 @@ from inferencecache.index.credit import credit_match, halve_slices
 from inferencecache.index.event import EventType, IndexEvent
 from inferencecache.index.eviction import Evictor
 from inferencecache.index.fences import ClearFences
-from inferencecache.index.ingest import Ingest, any_too_long
+from inferencecache.index.ingest import Ingest, any_too_long, is_too_long
 from inferencecache.index.invariants import check_ledger
 from inferencecache.index.match import match_chain, match_exact
 from inferencecache.index.partition import Partition
@@ -128,6 +128,13 @@ class PrefixIndex:
         elif self._settings.clear_fence:
             expires_ns = now_ns + self._rules.ttl_ns(event.tenant_id)
             self._fences.raise_to(names, cleared_ns, expires_ns)
+
+    def takes_name(self, name: str) -> bool:
+        """Tell whether *name* is short enough to be kept.
+
+        Complexity: O(1) for names well below the limit.
+        """
+        return not is_too_long(name, self._settings.identifier_bytes_max)
 
     def sweep(self, now_ns: int) -> None:
         """Remove everything that outlived its TTL, and reclaim what cleared replicas held.

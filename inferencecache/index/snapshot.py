@@ -5,10 +5,16 @@ The reserved tenant is in none of them.
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from typing import Final
 
 from inferencecache.index.removal import reclaim_tenant_slices
 from inferencecache.index.tenancy import Ledger, TenantState
 from inferencecache.types import StatsRecord, StatsReport
+
+_SORTED_NAMES: Final = 2_048
+"""Names put in order in one step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +83,24 @@ def cache_state_slices(
     model = ledger.find_model(tenant_id, model_id)
     if model is None:
         return CacheState(replicas=(), total_prefixes=0)
-    records = tuple(record for _, record in sorted(model.stats.items()))
-    return CacheState(replicas=records, total_prefixes=model.keys)
+    stats, keys = dict(model.stats), model.keys
+    names = yield from _sorted_slices(list(stats))
+    return CacheState(replicas=tuple(map(stats.__getitem__, names)), total_prefixes=keys)
+
+
+def _sorted_slices(names: list[str]) -> Generator[None, None, list[str]]:
+    """Return *names* in order, yielding between bounded slices."""
+    if len(names) <= _SORTED_NAMES:
+        return sorted(names)
+    parts = []
+    for start in range(0, len(names), _SORTED_NAMES):
+        parts.append(sorted(names[start : start + _SORTED_NAMES]))
+        yield
+    merged, in_order = merge(*parts), []
+    while part := list(islice(merged, _SORTED_NAMES)):
+        in_order += part
+        yield
+    return in_order
 
 
 def snapshot_slices(

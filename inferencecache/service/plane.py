@@ -214,21 +214,25 @@ class CachePlane:
     def report(self, update: StateUpdate) -> None:
         """Apply *update* whole, then quota and cap; updates of the reserved tenant are skipped."""
         if update.tenant_id != PROBE_TENANT_ID:
-            self._replicas.saw(update.replica_id, self.clock.monotonic_ns())
+            self._saw(update.replica_id)
             self.index.report(update, self.clock.now_ns())
 
     def report_slices(self, update: StateUpdate) -> Iterator[None]:
         """Apply *update* like :meth:`report`, giving way between bounded slices."""
         if update.tenant_id == PROBE_TENANT_ID:
             return iter(())
-        self._replicas.saw(update.replica_id, self.clock.monotonic_ns())
+        self._saw(update.replica_id)
         return self.index.report_slices(update, self.clock.now_ns())
 
     def publish(self, event: IndexEvent) -> None:
         """Apply *event*; events of the reserved tenant are skipped."""
         if event.tenant_id != PROBE_TENANT_ID:
-            self._replicas.saw(event.replica_id, self.clock.monotonic_ns())
+            self._saw(event.replica_id)
             self.index.apply(event, self.clock.now_ns())
+
+    def _saw(self, replica_id: str) -> None:
+        if self.index.takes_name(replica_id):
+            self._replicas.saw(replica_id, self.clock.monotonic_ns())
 
     def cache_state(self, tenant_id: str, model_id: str) -> CacheState:
         """Return what is known of one (tenant, model); both are literal, empty included."""

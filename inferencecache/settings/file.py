@@ -1,5 +1,6 @@
 """The settings file: one flat YAML mapping whose keys are the flags without their dashes."""
 
+import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,23 @@ class SettingsFile:
     values: Mapping[str, object]
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """Refuses a mapping that gives one key twice; YAML itself would keep the last."""
+_ODD_NUMBER: Final = re.compile(r"[-+]?0[\dxob]|.*[_:]", re.ASCII)
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Takes what means one thing only.
+
+    A mapping that gives one key twice is refused, of which YAML would keep the last; so are numbers
+    that people read otherwise than YAML 1.1 does: 010 is 8 to it, and 1:30 is 90.
+    """
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        _require_plain(node)
+        return super().construct_yaml_int(node)
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
+        _require_plain(node)
+        return super().construct_yaml_float(node)
 
     def construct_mapping(
         self,
@@ -41,6 +57,23 @@ class _UniqueKeyLoader(yaml.SafeLoader):
             if isinstance(key, Hashable):
                 seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_yaml_int)
+_PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_yaml_float)
+
+
+def _require_plain(node: yaml.ScalarNode) -> None:
+    """Refuse a number that is not written as people write it."""
+    if _ODD_NUMBER.match(node.value):
+        raise _OddNumberError(node.value, node.start_mark.line + 1)
+
+
+class _OddNumberError(Exception):
+    def __init__(self, text: str, line: int) -> None:
+        super().__init__(text, line)
+        self.text = text
+        self.line = line
 
 
 class _DuplicateKeyError(Exception):
@@ -124,12 +157,19 @@ def _read(path: Path, source: str, flag: str = "--config") -> str:
 
 def _parse(text: str, source: str, flag: str = "--config") -> object:
     try:
-        return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+        return yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
     except _DuplicateKeyError as error:
         raise ConfigError(
             field=error.key,
             value=f"a second value in line {error.line}",
             allowed="each key once",
+            source=source,
+        ) from error
+    except _OddNumberError as error:
+        raise ConfigError(
+            field=flag,
+            value=f"{error.text} in line {error.line}",
+            allowed="numbers in plain decimal, like 1000 or 0.5",
             source=source,
         ) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:

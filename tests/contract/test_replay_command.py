@@ -105,6 +105,20 @@ async def test_wrong_usage_is_one_line_and_code_2(argument: str, word: str) -> N
     assert word in result.stderr[0]
 
 
+@pytest.mark.parametrize(
+    ("argument", "word"), [("--layout=bogus", "--layout"), ("--replicas=65", "--replicas")]
+)
+async def test_what_sockets_cannot_do_is_refused_before_a_server_starts(
+    argument: str, word: str
+) -> None:
+    """One line, and none that says that something has begun."""
+    result = await run_replay_command("--limit=1", "--through-zmq", argument)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert len(result.stderr) == 1
+    assert word in result.stderr[0]
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 async def test_killed_server_is_one_line_and_code_3(tmp_path: Path, number: signal.Signals) -> None:
     """A server that ends in the middle ends the replay with a clear line, without a traceback."""

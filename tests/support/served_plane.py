@@ -13,6 +13,7 @@ from inferencecache.clock import NS_PER_S, Clock, ManualClock
 from inferencecache.index import PrefixIndex
 from inferencecache.policy import CachePolicy, PolicySnapshot, PolicyStore
 from inferencecache.service import CachePlane, PlaneParts, Tokenizer
+from inferencecache.service.plane import IgnoreReplicas, ReplicaObserver
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.lookup import LookupSettings
@@ -91,6 +92,7 @@ def new_plane(
     index: IndexSettings | None = None,
     lookup: LookupSettings | None = None,
     tokenizer: Tokenizer | None = None,
+    replicas: ReplicaObserver | None = None,
 ) -> CachePlane:
     """Return a plane; its clock stands still unless one is given."""
     index_settings = index or IndexSettings()
@@ -103,6 +105,7 @@ def new_plane(
             clock=clock or ManualClock(NOW_NS),
             lookup=lookup or LookupSettings(),
             tokenizer=tokenizer,
+            replicas=IgnoreReplicas() if replicas is None else replicas,
             **observed,
         )
     )

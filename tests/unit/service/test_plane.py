@@ -5,9 +5,10 @@ from served_plane import MODEL, SCHEME, TENANT, new_plane, set_policy
 
 from inferencecache.clock import NS_PER_S
 from inferencecache.index import EventType, IndexEvent, StateUpdate
+from inferencecache.picker.prefix.sightings import Sightings
 from inferencecache.policy import Strategy
 from inferencecache.service import CachePlane, Gate, RouteAnswer, RouteRequest, RouteTrace
-from inferencecache.types import PROBE_TENANT_ID, ReasonCode
+from inferencecache.types import PROBE_TENANT_ID, ReasonCode, StatsReport
 
 
 def update_of(tenant_id: str) -> StateUpdate:
@@ -93,3 +94,47 @@ def test_no_affinity_beside_an_ignored_but_malformed_chain() -> None:
     assert ask(plane, prefix_hash=b"novel").reason_code == "AFFINITY_HINT"
     assert ask(plane, prefix_hash=b"novel", **malformed).reason_code == "NO_HINT"
     assert ask(plane, prefix_hash=b"p", **malformed).reason_code == "PREFIX_MATCH"
+
+
+def test_a_replica_whose_name_is_too_long_is_not_noted() -> None:
+    """Names that are kept have a limit, and so has what one peer can make us keep."""
+    seen = Sightings(10)
+    plane = new_plane(replicas=seen)
+    for replica_id in ("r" * 4_096, "r" * 4_097):
+        update = StateUpdate(
+            tenant_id=TENANT, model_id=MODEL, replica_id=replica_id, hash_scheme=SCHEME
+        )
+        plane.report(update)
+        list(plane.report_slices(update))
+        plane.publish(
+            IndexEvent(
+                type=EventType.REPLICA_UPDATED,
+                tenant_id=TENANT,
+                model_id=MODEL,
+                replica_id=replica_id,
+            )
+        )
+
+    assert list(seen.seen_ns) == ["r" * 4_096]
+
+
+def test_many_records_come_in_order_and_in_slices() -> None:
+    """Putting a hundred thousand names in order is a long step."""
+    plane = new_plane()
+    names = [f"r{number * 7_919 % 10_007:05}" for number in range(10_007)]
+    for name in names:
+        update = StateUpdate(tenant_id=TENANT, model_id=MODEL, replica_id=name, hash_scheme=SCHEME)
+        update.stats = StatsReport()
+        plane.report(update)
+    steps = plane.cache_state_slices(TENANT, MODEL)
+    pauses = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as finished:
+            state = finished.value
+            break
+        pauses += 1
+
+    assert [record.replica_id for record in state.replicas] == sorted(names)
+    assert pauses > 2 * len(names) // 2_048

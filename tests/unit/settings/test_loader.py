@@ -182,3 +182,21 @@ def test_every_default_can_be_written_down(knob: Knob) -> None:
     typed = text if knob.kind in {KnobKind.DURATION, KnobKind.ADDRESS} else knob.default
     assert read_typed(knob, typed) == knob.default
     assert knob.help.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "number", ["010", "-010", "0x10", "0b11", "1_000", "1:30", "1_0.5", "1:30.5", "00"]
+)
+def test_numbers_that_yaml_reads_in_its_own_way_are_refused(tmp_path: Path, number: str) -> None:
+    """To YAML 1.1 they are 8, 16, 3, 1000 and 90; people may mean something else."""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, yaml=f"ttl: 1m\nmax-entries: {number}\n")
+
+    assert f"{number} in line 2" in str(caught.value)
+    assert "plain decimal" in str(caught.value)
+
+
+@pytest.mark.parametrize(("number", "value"), [("0", 0), ("10", 10), ("+7", 7)])
+def test_plain_numbers_are_taken(tmp_path: Path, number: str, value: int) -> None:
+    """Zero included."""
+    assert load(tmp_path, yaml=f"max-entries: {number}\n").index.entries_max == value
