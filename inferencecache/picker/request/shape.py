@@ -1,5 +1,6 @@
 """Which API a body is meant for, told by the keys at its top level."""
 
+import re
 from typing import Final
 
 from msgspec import Raw
@@ -9,7 +10,11 @@ from inferencecache.picker.request.envelope import ABSENT, Envelope
 from inferencecache.picker.request.inference_request import Api
 
 _NULL: Final = b"null"
-_TOOL_BLOCK: Final = b'"tool_use"'
+_TOOL_USE: Final = b'"tool_use"'
+_TOOL_BLOCK: Final = re.compile(rb'"type"[ \t\n\r]*:[ \t\n\r]*"tool_use"')
+"""The word alone may be a name or a whole text; within a text its quotes are escaped."""
+
+_OPENING: Final = re.compile(rb"[ \t\n\r\[]*")
 
 
 def api_of(envelope: Envelope) -> Api:
@@ -51,20 +56,32 @@ def _api_of_input(envelope: Envelope) -> Api:
         return Api.RESPONSES
     if _is_given(envelope.encoding_format) or _is_given(envelope.dimensions):
         return Api.EMBEDDINGS
-    content = bytes(memoryview(envelope.input)[:64]).lstrip(b" \t\n\r[")
-    is_list = _begins_with(envelope.input, b"[")
-    if is_list and content[:1] in b'"0123456789':
+    if not _begins_with(envelope.input, b"["):
+        return Api.AMBIGUOUS_INPUT
+    first = _first_within(envelope.input)
+    if first in b'"0123456789':
         return Api.EMBEDDINGS
-    return Api.RESPONSES if is_list and content[:1] == b"{" else Api.AMBIGUOUS_INPUT
+    return Api.RESPONSES if first == b"{" else Api.AMBIGUOUS_INPUT
 
 
 def _is_anthropic(envelope: Envelope) -> bool:
     signs = (envelope.system, envelope.stop_sequences, envelope.anthropic_version)
-    return any(map(_is_given, signs)) or _TOOL_BLOCK in bytes(envelope.messages)
+    if any(map(_is_given, signs)):
+        return True
+    messages = bytes(envelope.messages)
+    return _TOOL_USE in messages and _TOOL_BLOCK.search(messages) is not None
 
 
 def _is_given(raw: Raw) -> bool:
     return raw is not ABSENT and bytes(memoryview(raw)[: len(_NULL)]) != _NULL
+
+
+def _first_within(raw: Raw) -> bytes:
+    """Return the first byte of a list that opens no list, however it is laid out."""
+    view = memoryview(raw)
+    opening = _OPENING.match(view)
+    behind = 0 if opening is None else opening.end()
+    return bytes(view[behind : behind + 1])
 
 
 def _begins_with(raw: Raw, first_bytes: bytes) -> bool:

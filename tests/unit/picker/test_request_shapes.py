@@ -17,6 +17,7 @@ from inferencecache.settings.picker import PickerParseSettings
 
 PARSE = PickerParseSettings()
 TEXT = [{"role": "user", "content": "hi"}]
+CALL = {"type": "function", "function": {"name": "tool_use", "arguments": "{}"}}
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,9 @@ TEXT = [{"role": "user", "content": "hi"}]
         ({"messages": TEXT, "stop_sequences": []}, Api.ANTHROPIC_MESSAGES),
         ({"messages": TEXT, "anthropic_version": "v", "max_tokens": 1}, Api.ANTHROPIC_MESSAGES),
         ({"messages": [{"content": [{"type": "tool_use"}]}]}, Api.ANTHROPIC_MESSAGES),
+        ({"messages": [{"content": "tool_use"}]}, Api.CHAT_COMPLETIONS),
+        ({"messages": [{"content": '{"type": "tool_use"}'}]}, Api.CHAT_COMPLETIONS),
+        ({"messages": [{"tool_calls": [CALL]}]}, Api.CHAT_COMPLETIONS),
         ({"prompt": "x"}, Api.COMPLETIONS),
         ({"prompt": ["x", "y"]}, Api.COMPLETIONS),
         ({"prompt": [1, 2]}, Api.COMPLETIONS),
@@ -52,6 +56,22 @@ TEXT = [{"role": "user", "content": "hi"}]
 def test_the_shape_tells_the_api(fields: dict[str, object], api: Api) -> None:
     """The keys at the top level decide; null is as good as absent."""
     assert parse(fields).api is api
+
+
+@pytest.mark.parametrize("layout", ["", " ", "\n" + "\t" * 100, " " * 10_000])
+@pytest.mark.parametrize(
+    ("body", "api"),
+    [
+        ('{"model": "m", "input": [%s{"role": "user"}]}', Api.RESPONSES),
+        ('{"model": "m", "input": [%s"x"]}', Api.EMBEDDINGS),
+        ('{"model": "m", "input": [%s[1]]}', Api.EMBEDDINGS),
+        ('{"model": "m", "input": [%s]}', Api.AMBIGUOUS_INPUT),
+        ('{"model": "m", "messages": [{"type":%s"tool_use"}]}', Api.ANTHROPIC_MESSAGES),
+    ],
+)
+def test_layout_tells_nothing(body: str, api: Api, layout: str) -> None:
+    """Bodies that were printed for people are what they were."""
+    assert parse_body((body % layout).encode(), PARSE).api is api
 
 
 @pytest.mark.parametrize(
