@@ -87,7 +87,7 @@ class EngineFeed:
             self._change(replica_id, operations)
 
     def doubt(self, rank: int) -> None:
-        """Note that batches of a rank are lost for good."""
+        """Note that some of what a rank has announced may be gone."""
         self.router.doubt(rank)
 
     def set_stats(self, stats: StatsReport) -> None:

@@ -84,6 +84,15 @@ class BlockTable:
         self.latest = found
         return found
 
+    def turn_over(self) -> int:
+        """Return the least number of the stretches that blocks go to from now on."""
+        for found in self._open.values():
+            if not found.engine_hashes:
+                del self._stretches[found.number]
+        self._open.clear()
+        self.latest = self.stretch("")
+        return self.latest.number
+
     def insert(self, engine_hash: int, block: "Block") -> None:
         """Add a block that is not held, the youngest now."""
         self.shards[engine_hash & SHARD_MASK][engine_hash] = block

@@ -54,7 +54,9 @@ def live_runs(
     run: _OpenRun | None = None
     blocks = group.blocks
     for block in blocks.present():
-        if not include_doubtful and _is_doubtful(block, settings.copies_max):
+        if not include_doubtful and (
+            block.stretch.number < group.certain_from or _is_doubtful(block, settings.copies_max)
+        ):
             continue
         tier = _reported_tier(block, keys)
         if run is not None and (tier is None or not run.continues_with(block, tier)):

@@ -136,9 +136,9 @@ class EventMapper:
         """Note that removals of *rank* may have been lost.
 
         Its blocks are no longer reported again on the slow cycle, so what is stale dies at the
-        server's TTL; the doubt ends with the next clear.
+        server's TTL. Blocks that come later are certain again.
         """
-        self._rank(rank).is_doubted = True
+        self._rank(rank).doubt()
 
     def reclaim(self, entries_max: int) -> bool:
         """Free part of what a clear left behind; True if there is more.
@@ -202,13 +202,11 @@ class EventMapper:
         """Yield everything held as runs, while other calls may go on in between.
 
         Args:
-            include_doubtful: Whether to include blocks that may be gone unnoticed: those of a rank
-                in doubt, those whose copies are no longer counted and those only assumed to be
+            include_doubtful: Whether to include blocks that may be gone unnoticed: those a doubt
+                has come upon, those whose copies are no longer counted and those only assumed to be
                 offloaded. True to fill an empty server, False to keep entries alive.
         """
         for rank in list(self._ranks.values()):
-            if rank.is_doubted and not include_doubtful:
-                continue
             for group in list(rank.groups.values()):
                 yield from live_runs(
                     group, self._ledger.keys, self._settings, include_doubtful=include_doubtful

@@ -35,17 +35,20 @@ class RankSpace:
         prefix_groups: Whether a group makes up prompts' leading parts, where an event said so.
         routes: Routes worked out before; emptied whenever something they rest on changes.
         has_tier_events: The engine announces other mediums than the GPU.
-        is_doubted: Removals may have been lost.
     """
 
-    __slots__ = ("groups", "has_tier_events", "is_doubted", "prefix_groups", "routes")
+    __slots__ = ("groups", "has_tier_events", "prefix_groups", "routes")
 
     def __init__(self) -> None:
         self.groups: dict[int, BlockGroup] = {}
         self.prefix_groups: dict[int, bool] = {}
         self.routes: dict[Signature, Route] = {}
         self.has_tier_events = False
-        self.is_doubted = False
+
+    def doubt(self) -> None:
+        """Note that removals may have been lost."""
+        for group in self.groups.values():
+            group.doubt()
 
     def group(self, group_idx: int) -> BlockGroup:
         """Return a group, made on first use."""

@@ -13,8 +13,8 @@ later messages::
 * Live messages that come while a replay runs wait in the buffer and are merged by number.
 * A replay that leaves the expected number out is asked for again from there. After several
   requests without progress the number is gone for good: the stream goes on, in doubt.
-* After a reconnect the last message is asked for once more: if the engine cannot show the same
-  one, it has restarted.
+* After a reconnect the last message is asked for once more: if the engine shows another one or
+  none at all, it has restarted. Without an answer what it held before is in doubt.
 
 Rules of this file
 ------------------
@@ -119,7 +119,7 @@ class SequenceTracker:
         """
         self._is_connected = True
         if not self._has_replay:
-            return []
+            return [Doubt(0)] if self.expected else []
         # What waits may belong to an earlier life; the replay brings it again if it does not.
         self._buffer.clear()
         self._highest_live = None
@@ -343,8 +343,9 @@ class SequenceTracker:
             return self._conclude_start(now_ns, is_complete=is_complete)
         if not is_complete and self._may_ask_again(now_ns):
             return [self._request(now_ns)]
+        unproven: list[Command] = [Doubt(0)] if self._is_unproven else []
         self._is_unproven = False
-        commands = self._drain()
+        commands = [*unproven, *self._drain()]
         return [*commands, *(self._fill(now_ns) if self._is_behind() else self._settle())]
 
     def _conclude_start(self, now_ns: int, *, is_complete: bool) -> list[Command]:

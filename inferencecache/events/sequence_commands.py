@@ -38,7 +38,12 @@ class Reset(NamedTuple):
 
 
 class Doubt(NamedTuple):
-    """Messages are lost for good, so some blocks may be gone without our knowing."""
+    """Some blocks may be gone without our knowing.
+
+    Attributes:
+        missed: Messages that are lost for good; 0 if the connection was away and nothing shows
+            whether the engine is still the same.
+    """
 
     missed: int
 

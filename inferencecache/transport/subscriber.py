@@ -65,7 +65,7 @@ class BatchSink(Protocol):
         ...
 
     def doubt(self, rank: int) -> None:
-        """Note that batches of a rank are lost for good."""
+        """Note that some of what a rank has announced may be gone."""
         ...
 
 
@@ -269,8 +269,14 @@ class Subscriber:
             self.parts.log.warning("engine_reset", source=self.parts.name, reason=reason)
             self._sink.reset(self.parts.rank)
         elif isinstance(command, Doubt):
-            self.parts.log.warning("events_lost", source=self.parts.name, batches=command.missed)
-            self._sink.doubt(self.parts.rank)
+            self._doubt(command.missed)
+
+    def _doubt(self, missed: int) -> None:
+        if missed:
+            self.parts.log.warning("events_lost", source=self.parts.name, batches=missed)
+        else:
+            self.parts.log.warning("engine_unproven", source=self.parts.name)
+        self._sink.doubt(self.parts.rank)
 
     def _apply(self, command: Apply) -> None:
         self.last_batch_ns = self.parts.clock.monotonic_ns()

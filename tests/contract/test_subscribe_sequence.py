@@ -158,6 +158,20 @@ async def test_a_restart_is_seen_without_a_replay_socket_too() -> None:
         assert found.matched(T16) == 16
 
 
+async def test_an_engine_that_comes_back_without_proof_is_in_doubt() -> None:
+    """Its silence keeps alive nothing that an earlier life may have announced."""
+    async with rig(replay=False) as found:
+        await found.synced()
+        await found.engine.publish(B1)
+        await found.settled(1)
+        await found.engine.stop()
+        found.engine.start()
+        await found.until(lambda: "engine_unproven" in found.log.events)
+
+        assert found.log.events.count("engine_unproven") == 1
+        assert "events_lost" not in found.log.events
+
+
 async def test_another_topic_brings_nothing_and_does_no_harm() -> None:
     """Messages of another topic are not for us; the replay still is."""
     async with engine_sockets("other") as engine, following(engine, replay=False) as found:

@@ -340,16 +340,40 @@ def test_live_set_is_runs_along_prompts() -> None:
     assert rest[0].keys == [keys(tokens(800, 1))[0][1]]
 
 
-def test_doubt_stops_the_slow_cycle_until_a_clear() -> None:
-    """Blocks that may be gone unnoticed are not kept alive."""
+def told_again(producer: Producer, *, include_doubtful: bool) -> set[int]:
+    """Return the keys of the live set."""
+    runs = producer.mapper.live_set(include_doubtful=include_doubtful)
+    return {key for run in runs for key in run.keys}
+
+
+def test_doubt_stops_the_slow_cycle_for_what_came_before() -> None:
+    """Blocks that may be gone unnoticed are not kept alive; those that come later are."""
     producer = Producer()
+    ((_, first), (_, second), (_, third)) = keys(tokens(0, 3))
     producer.feed(stored([1], ONE))
     producer.mapper.doubt()
-    assert list(producer.mapper.live_set(include_doubtful=False)) == []
-    assert len(list(producer.mapper.live_set(include_doubtful=True))) == 1
+    assert told_again(producer, include_doubtful=False) == set()
+    assert told_again(producer, include_doubtful=True) == {first}
+
+    producer.feed(stored([1], ONE), stored([2, 3], tokens(16, 2), parent=1))
+    assert told_again(producer, include_doubtful=False) == {second, third}
+    producer.mapper.doubt()
+    producer.mapper.doubt()
+    producer.feed(removed([2]), removed([1]), removed([1]))
+    assert told_again(producer, include_doubtful=False) == set()
+    assert told_again(producer, include_doubtful=True) == {third}
 
     producer.feed(CLEARED, stored([1], ONE))
-    assert len(list(producer.mapper.live_set(include_doubtful=False))) == 1
+    assert told_again(producer, include_doubtful=False) == {first}
+
+
+def test_doubt_about_one_rank_leaves_the_others_alone() -> None:
+    """Ranks publish apart from each other."""
+    producer = Producer()
+    producer.feed(stored([1], ONE), rank=0)
+    producer.feed(stored([1], tokens(50, 1)), rank=1)
+    producer.mapper.doubt(0)
+    assert told_again(producer, include_doubtful=False) == {keys(tokens(50, 1))[0][1]}
 
 
 def test_clock_skew_is_counted_and_nothing_else() -> None:

@@ -164,7 +164,7 @@ def test_live_messages_wait_until_the_life_is_proven() -> None:
 
 
 def test_proof_that_never_comes() -> None:
-    """Without an answer the stream goes on as it was."""
+    """Without an answer the stream goes on as it was, in doubt about what came before."""
     source = synced(0, 1)
     source.connected(0)
     source.live(frame(2), 0)
@@ -173,8 +173,30 @@ def test_proof_that_never_comes() -> None:
         now_ns += IDLE
         commands = source.tick(now_ns)
 
+    assert commands[0] == Doubt(0)
     assert applied(commands) == [2]
     assert source.state == SyncState.LIVE
+
+
+def test_reconnect_without_a_replay_is_in_doubt() -> None:
+    """Nothing tells whether the engine is still the same; at first there was no other."""
+    source = tracker(has_replay=False)
+    assert source.connected(0) == []
+    source.disconnected()
+    assert source.connected(0) == []
+    source.live(frame(0), 0)
+    source.disconnected()
+    assert source.connected(0) == [Doubt(0)]
+    assert applied(source.live(frame(1), 0)) == [1]
+
+
+def test_reconnect_to_a_ring_that_has_moved_on_is_in_doubt() -> None:
+    """A replay from later on does not show the last message, which may be another life's."""
+    source = synced(0, 1)
+    ticket = requested(source.connected(0)).ticket
+    assert applied(source.replayed(ticket, frame(2, life=1), 0)) == [2]
+    assert source.replay_ended(ticket, 0) == [Doubt(0)]
+    assert source.is_synced
 
 
 def test_replayed_message_that_is_on_no_record() -> None:
