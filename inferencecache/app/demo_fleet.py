@@ -218,11 +218,11 @@ def _server(files: DemoFiles, settings: DemoSettings) -> ServerSettings:
 
 
 def _gateway(files: DemoFiles, settings: DemoSettings, target: str) -> GatewaySettings:
-    """Return the settings of a gateway that gets to the provider before its client sees a failure.
+    """Return the settings of a gateway that gets to the provider even if all engines are gone.
 
-    An engine that is gone is named again until it has failed often enough to be left alone.
+    Each attempt goes to another destination, so as many are enough.
     """
-    attempts_max = len(LAYOUTS) * _suppression(settings).failures + 1
+    attempts_max = len(LAYOUTS) + 1
     return GatewaySettings(
         requests=GatewayRequestSettings(shows_decision=True),
         listen=GatewayListenSettings(bind_address=settings.listen_address),

@@ -63,7 +63,7 @@ class GatewayUpstreamSettings:
         minimum=1,
         maximum=10,
         help="How often a request is sent, while nothing of an answer has come; each attempt asks "
-        "the picker anew, which may name the same destination until it is suppressed.",
+        "the picker anew, which leads it elsewhere as long as anybody else can take it.",
     )
     scan_bytes_max: int = knob(
         256 * 1_024,

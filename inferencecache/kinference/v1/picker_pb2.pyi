@@ -155,7 +155,9 @@ class PickRequest(_message.Message):
     TENANT_FIELD_NUMBER: _builtins.int
     body_stream_id: _builtins.int
     client_request_id: _builtins.str
-    """For logs alone."""
+    """The caller's name for the request, the same for all its attempts: another attempt avoids where
+    one under this name and tenant has just failed. Also for logs.
+    """
     qos_class: Global___PickRequest.QosClass.ValueType
     """A number that is not named here counts as INTERACTIVE."""
     tenant: _builtins.str

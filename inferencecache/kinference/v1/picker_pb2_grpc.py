@@ -73,8 +73,8 @@ class PickerServicer:
         """One call per body; the half-close says that it is complete. A call that ends in any other way
         leaves nothing behind.
 
-        Call metadata, both optional: kinference-client-request-id names the request in logs,
-        kinference-declared-length is the number of bytes to come, in decimal digits.
+        Call metadata, both optional: kinference-client-request-id names the request where its
+        Pick does not, kinference-declared-length is the number of bytes to come, in decimal digits.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

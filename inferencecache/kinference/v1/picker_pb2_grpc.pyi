@@ -52,8 +52,8 @@ class PickerStub:
     """One call per body; the half-close says that it is complete. A call that ends in any other way
     leaves nothing behind.
 
-    Call metadata, both optional: kinference-client-request-id names the request in logs,
-    kinference-declared-length is the number of bytes to come, in decimal digits.
+    Call metadata, both optional: kinference-client-request-id names the request where its
+    Pick does not, kinference-declared-length is the number of bytes to come, in decimal digits.
     """
     Pick: _grpc.UnaryUnaryMultiCallable[_picker_pb2.PickRequest, _picker_pb2.PickResponse]
     """Once per body: every answer uses the stream_id up, whatever its outcome."""
@@ -72,8 +72,8 @@ class PickerAsyncStub(PickerStub):
     """One call per body; the half-close says that it is complete. A call that ends in any other way
     leaves nothing behind.
 
-    Call metadata, both optional: kinference-client-request-id names the request in logs,
-    kinference-declared-length is the number of bytes to come, in decimal digits.
+    Call metadata, both optional: kinference-client-request-id names the request where its
+    Pick does not, kinference-declared-length is the number of bytes to come, in decimal digits.
     """
     Pick: _aio.UnaryUnaryMultiCallable[_picker_pb2.PickRequest, _picker_pb2.PickResponse]  # type: ignore[assignment]
     """Once per body: every answer uses the stream_id up, whatever its outcome."""
@@ -95,8 +95,8 @@ class PickerServicer(metaclass=_abc_1.ABCMeta):
         """One call per body; the half-close says that it is complete. A call that ends in any other way
         leaves nothing behind.
 
-        Call metadata, both optional: kinference-client-request-id names the request in logs,
-        kinference-declared-length is the number of bytes to come, in decimal digits.
+        Call metadata, both optional: kinference-client-request-id names the request where its
+        Pick does not, kinference-declared-length is the number of bytes to come, in decimal digits.
         """
 
     @_abc_1.abstractmethod

@@ -64,10 +64,7 @@ async def test_a_worker_that_is_gone_costs_a_second_attempt(tmp_path: Path) -> N
             worker(upstream.address, "w"),
             tiers("InferenceWorkerSet/gone", "InferenceWorkerSet/w"),
         )
-        suppression = PickerSuppressionSettings(failures=1)
-        async with serve_gateway(
-            tmp_path, *documents, picker=CHAT_POOL, server_picker_suppression=suppression
-        ) as served:
+        async with serve_gateway(tmp_path, *documents, picker=CHAT_POOL) as served:
             assert (await served.chat()).status == 200
             await served.settled()
             page = await served.metrics()
@@ -75,6 +72,60 @@ async def test_a_worker_that_is_gone_costs_a_second_attempt(tmp_path: Path) -> N
             assert 'upstream_answers_total{destination="worker",status="0"} 1.0' in page
             assert served.reported("ReportFirstToken") == 2
             assert served.reported("Abort") == served.reported("ReportFinalToken") == 1
+
+
+async def hangs_up(request: web.BaseRequest) -> web.StreamResponse:
+    """Die while a request is there."""
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_no_client_notices_one_destination_that_dies(
+    tmp_path: Path, *, is_gone: bool
+) -> None:
+    """With the default of two attempts, also before it is left alone, and if it dies at work."""
+    async with serve_upstream(hangs_up) as dying, serve_upstream() as upstream:
+        documents = (
+            worker(NOBODY if is_gone else dying.address, "dying"),
+            worker(upstream.address, "w"),
+            tiers("InferenceWorkerSet/dying", "InferenceWorkerSet/w"),
+        )
+        async with serve_gateway(
+            tmp_path, *documents, picker=CHAT_POOL, server_picker_suppression=LONG
+        ) as served:
+            assert [(await served.chat()).status for _ in range(5)] == [200] * 5
+            await served.settled()
+            page = await served.metrics()
+            assert 'retries_total{failure="unreachable"} 3.0' in page
+            assert len(upstream.requests) == 5
+
+
+@pytest.mark.parametrize("given", ["r1", ""])
+async def test_all_attempts_of_a_request_have_one_name(tmp_path: Path, given: str) -> None:
+    """The client's, or else one that is made up; by it the next one is led elsewhere."""
+    requests = GatewayRequestSettings(shows_decision=True)
+    async with serve_upstream() as upstream:
+        documents = (
+            worker(NOBODY, "gone"),
+            worker(upstream.address, "w"),
+            tiers("InferenceWorkerSet/gone", "InferenceWorkerSet/w"),
+        )
+        async with serve_gateway(
+            tmp_path, *documents, picker=CHAT_POOL, requests=requests
+        ) as served:
+            headers = {"X-Request-Id": given} if given else {}
+            first = await served.chat(headers=headers)
+            await served.settled()
+            second = await served.chat(headers=headers)
+            names = [answer.headers["X-Request-Id"] for answer in (first, second)]
+            picks = served.fleet.server.picker.records.find("", 10)[::-1]
+            assert [pick.request_id for pick in picks] == [name for name in names for _ in "12"]
+            assert [pick.destination for pick in picks] == [NOBODY, upstream.address] * 2
+            assert len({*names, given} - {""}) == (1 if given else 2)
+            assert "avoided=1" in first.headers["X-Inference-Reason"]
+            assert picks[0].reason.count("avoided") == 0
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 10])
@@ -91,12 +142,15 @@ async def test_a_body_that_is_gone_is_not_sent_again(tmp_path: Path, kept_bytes:
 
 
 @pytest.mark.parametrize(
-    ("attempts", "statuses"), [(1, [502, 502, 200]), (2, [502, 200, 200]), (3, [200, 200, 200])]
+    ("attempts", "statuses"), [(1, [502, 502, 200]), (2, [200, 200, 200]), (3, [200, 200, 200])]
 )
 async def test_a_wrong_key_suppresses_a_provider_until_it_is_right(
     tmp_path: Path, attempts: int, statuses: list[int]
 ) -> None:
-    """Out after two requests to it, which is 502 and not 401; back without a restart."""
+    """Out after two requests to it; without a second attempt these are 502 and not 401.
+
+    It is back without a restart.
+    """
     put_key(tmp_path, "first-key")
     upstream = GatewayUpstreamSettings(attempts_max=attempts)
     async with serve_upstream(wants("right")) as paid, serve_upstream() as local:
@@ -136,7 +190,7 @@ async def test_a_backend_that_cannot_be_resolved(tmp_path: Path, what: str) -> N
         async with serve_gateway(
             tmp_path, *documents, picker=CHAT_POOL, server_picker_suppression=LONG
         ) as served:
-            assert [(await served.chat()).status for _ in range(2)] == [502, 200]
+            assert [(await served.chat()).status for _ in range(3)] == [200] * 3
             await served.settled()
             assert await states(served) == "Accepted,BackendUnresolved,Suppressed"
             assert paid.requests == []
