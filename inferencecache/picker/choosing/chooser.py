@@ -1,5 +1,6 @@
 """Choose among everything that a fleet has."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,7 @@ from inferencecache.picker.choosing.rewriting import Rewriting
 from inferencecache.picker.choosing.scope import Scope, scope_of
 from inferencecache.picker.choosing.tiers import saturation_of
 from inferencecache.picker.choosing.waiting_room import Deferred
+from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline import Director
 
 SHED: Final = "shed=deferrable"
@@ -96,16 +98,11 @@ class FleetChooser:
         return scope_of(question, in_force.index, in_force.rewriting, settings.default_namespace)
 
     def _deferred(self, question: Question, scope: Scope) -> Deferred:
-        """Return how long *question* may wait, and for what."""
+        """Return how long *question* may wait, and for what: the workers there are at each look."""
         settings, clock = self._parts.settings, self._parts.clock
-        candidates = [
-            candidate
-            for match in scope.matches
-            for found in match.rows
-            for candidate in found.candidates
-        ]
 
         def is_calm() -> bool:
+            candidates = self._waited_for(question, scope)
             saturation = saturation_of(candidates, self._parts.knowledge, clock.monotonic_ns())
             return saturation <= settings.deferrable_saturation
 
@@ -118,3 +115,12 @@ class FleetChooser:
             is_calm=is_calm,
             until_ns=until_ns,
         )
+
+    def _waited_for(self, question: Question, scope: Scope) -> Iterator[Candidate]:
+        """Yield who serves the model of *scope* by now; nobody where it is served no more."""
+        index = self.in_force.index
+        everything = question.pool is None
+        pool = index.everything if everything else index.pools.get(scope.pool.pool.key)
+        for match in () if pool is None else pool.matches(scope.model):
+            for row in match.rows:
+                yield from row.candidates

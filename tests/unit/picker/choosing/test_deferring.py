@@ -183,6 +183,46 @@ async def test_whoever_is_let_in_goes_by_the_fleet_of_that_moment() -> None:
     assert answer.name == "new:1"
 
 
+async def test_workers_that_come_while_requests_wait_let_them_in() -> None:
+    """Those that wait, and those that come behind them: nine of twenty are few."""
+    found = Deferring()
+    waiting = [found.ask() for _ in range(3)]
+    await settled()
+    assert len(found.room) == 3
+    grown = worker_set("ten", row("m"), addresses=["ten:1", "ten:2"], concurrency=10)
+    found.rig.install(fleet(tier("t", grown, OTHER)))
+    newcomer = found.ask()
+    await settled()
+    assert len(found.room) == 0
+    answers = [*await asyncio.gather(*waiting), await newcomer]
+    assert [isinstance(answer, Choice) and answer.name for answer in answers] == ["ten:2"] * 4
+
+
+async def test_workers_that_go_while_requests_wait_keep_them_waiting() -> None:
+    """Eight of ten were calm, eight of eight are not."""
+    found = Deferring()
+    waiting = found.ask()
+    await settled()
+    shrunk = worker_set("ten", row("m"), concurrency=8)
+    found.rig.install(fleet(tier("t", shrunk, OTHER)))
+    await found.free()
+    assert len(found.room) == 1
+    await found.free(2)
+    assert isinstance(await waiting, Choice)
+
+
+async def test_a_model_that_goes_while_requests_wait_is_waited_for_no_longer() -> None:
+    """They are told at once, and need not wait to be shed."""
+    found = Deferring()
+    waiting = found.ask()
+    await settled()
+    found.rig.install(fleet(tier("t", OTHER)))
+    found.room.look()
+    answer = await waiting
+    assert isinstance(answer, Refusal)
+    assert (answer.outcome, answer.reason) == (Outcome.NO_WORKERS, "model=unknown")
+
+
 async def test_a_rehearsal_does_not_wait() -> None:
     """It says where the request would go once it goes."""
     found = Deferring()
