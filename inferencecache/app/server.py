@@ -25,6 +25,7 @@ from inferencecache.service import CachePlane, PlaneParts
 from inferencecache.service.picker_objects import JointQualifiers, PickerObjects
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.server import ServerSettings
+from inferencecache.transport.grpc_access import TenantGuard
 from inferencecache.transport.grpc_server import GrpcListener, GrpcParts
 from inferencecache.transport.http_public import PublicView, public_listener
 from inferencecache.transport.prometheus import ServerMetrics
@@ -81,7 +82,7 @@ class Server:
     ) -> None:
         self._settings = settings
         self._log = log or StructuredLog()
-        clock = clock or SystemClock()
+        self._clock = clock = clock or SystemClock()
         self._security = Security(settings, clock, self._log, environ)
         policies = PolicyStore(settings.policy, default_ttl_ns=settings.index.ttl_ns)
         index = PrefixIndex(settings.index, policies)
@@ -90,18 +91,7 @@ class Server:
         self._prompt_texts = model_tokenizers(
             settings.lookup, settings.picker_prompt, clock, self._log
         )
-        self.plane = CachePlane(
-            PlaneParts(
-                index=index,
-                policies=policies,
-                clock=clock,
-                lookup=settings.lookup,
-                ranking=settings.ranking,
-                observer=self.metrics.lookups,
-                replicas=sightings,
-                tokenizer=self._prompt_texts,
-            )
-        )
+        self.plane = self._new_plane(index, policies, sightings)
         self._connect_metrics()
         self.picker_objects = PickerObjects(settings.fleet, clock)
         self._control = Control(self.plane, settings, self._security, self._log)
@@ -109,34 +99,80 @@ class Server:
             settings=settings, plane=self.plane, metrics=self.metrics, clock=clock
         )
         guard = self._security.guard(self._control.metrics.access_denied)
-        self._plugins = PickerPlugins(
+        self._plugins = self._new_plugins()
+        self.prefix = self._new_prefix(sightings)
+        self.picker = self._new_picker(guard)
+        self._connect_picker()
+        self.resources = self._new_resources()
+        self._grpc = self._new_grpc(guard)
+        self.picker.health = self.picker.health or self._grpc
+        self._add_sources()
+        self._http = public_listener(settings.http, self._view(), self._log)
+        self._control_http = self._control.listener(
+            self.resources.status, self.picker_objects, self.picker
+        )
+        self.rotation = Rotation(
+            self._security.tls_files,
+            {"grpc": self._end_grpc, "control": self._control_http.end_certified},
+            settings.tls.check_interval_ns,
+            self._log,
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+        self._addresses: Addresses | None = None
+        self._is_ready = False
+
+    def _new_plane(
+        self, index: PrefixIndex, policies: PolicyStore, sightings: Sightings
+    ) -> CachePlane:
+        return CachePlane(
+            PlaneParts(
+                index=index,
+                policies=policies,
+                clock=self._clock,
+                lookup=self._settings.lookup,
+                ranking=self._settings.ranking,
+                observer=self.metrics.lookups,
+                replicas=sightings,
+                tokenizer=self._prompt_texts,
+            )
+        )
+
+    def _new_plugins(self) -> PickerPlugins:
+        settings = self._settings
+        return PickerPlugins(
             PickerPluginParts(
                 settings=settings.picker_plugins,
                 resources=settings.resources,
-                clock=clock,
+                clock=self._clock,
                 log=self._log,
                 log_interval_ns=settings.grpc.failure_log_interval_ns,
             )
         )
-        self.prefix = PickerPrefix(
+
+    def _new_prefix(self, sightings: Sightings) -> PickerPrefix:
+        settings = self._settings
+        return PickerPrefix(
             PickerPrefixParts(
                 settings=settings.picker_prefix,
                 prompt=settings.picker_prompt,
                 index=settings.picker_index,
-                clock=clock,
+                clock=self._clock,
                 log=self._log,
                 plane=self.plane,
                 sightings=sightings,
                 labels_max=settings.metrics.labels_max,
             )
         )
-        self.picker = Picker(
+
+    def _new_picker(self, guard: TenantGuard) -> Picker:
+        settings = self._settings
+        return Picker(
             PickerParts(
                 settings=settings.picker,
                 parse=settings.picker_parse,
                 port=settings.grpc,
                 metrics=settings.metrics,
-                clock=clock,
+                clock=self._clock,
                 observer=self.metrics,
                 log=self._log,
                 credentials=self._security.credentials(),
@@ -152,54 +188,48 @@ class Server:
                 loaded=self._loaded_fleet if settings.resources.directory else None,
             )
         )
-        self._connect_picker()
-        self.resources = Resources(
+
+    def _new_resources(self) -> Resources:
+        settings = self._settings
+        consumers = (
+            FilePolicies(self.plane, settings.policy),
+            self._security,
+            self.picker_objects,
+            self.picker.fleet,
+        )
+        return Resources(
             ResourceParts(
                 settings=settings.resources,
-                consumers=(
-                    FilePolicies(self.plane, settings.policy),
-                    self._security,
-                    self.picker_objects,
-                    self.picker.fleet,
-                ),
-                clock=clock,
+                consumers=consumers,
+                clock=self._clock,
                 log=self._log,
             )
         )
+
+    def _new_grpc(self, guard: TenantGuard) -> GrpcListener:
+        return GrpcListener(
+            GrpcParts(
+                plane=self.plane,
+                observer=self.metrics,
+                log=self._log,
+                settings=self._settings.grpc,
+                credentials=self._security.credentials(),
+                services=self.picker.services,
+                guard=guard,
+            )
+        )
+
+    def _add_sources(self) -> None:
+        """Show the numbers that others keep."""
         for source in (
             self.resources.families,
             self._control.metrics.families,
             self.picker.metrics.families,
             self._plugins.watch.families,
             self.prefix.families,
+            self._grpc.stages.families,
         ):
             self.metrics.add_source(source)
-        self._grpc = GrpcListener(
-            GrpcParts(
-                plane=self.plane,
-                observer=self.metrics,
-                log=self._log,
-                settings=settings.grpc,
-                credentials=self._security.credentials(),
-                services=self.picker.services,
-                guard=guard,
-            )
-        )
-        self.picker.health = self.picker.health or self._grpc
-        self.metrics.add_source(self._grpc.stages.families)
-        self._http = public_listener(settings.http, self._view(), self._log)
-        self._control_http = self._control.listener(
-            self.resources.status, self.picker_objects, self.picker
-        )
-        self.rotation = Rotation(
-            self._security.tls_files,
-            {"grpc": self._end_grpc, "control": self._control_http.end_certified},
-            settings.tls.check_interval_ns,
-            self._log,
-        )
-        self._tasks: list[asyncio.Task[None]] = []
-        self._addresses: Addresses | None = None
-        self._is_ready = False
 
     def _connect_picker(self) -> None:
         """Let objects show how the picker is doing, and plugins take effect when they change."""
