@@ -6,7 +6,7 @@ A rehearsal takes the same steps up to that, and leaves nothing behind.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from inferencecache.clock import Clock
 from inferencecache.picker.choice import Choice, Outcome, QosClass, Question, Refusal
@@ -286,6 +286,8 @@ class FleetPick:
         """Remember, for whoever asks, why candidates of a tier are not in its order."""
         if not self._is_explained:
             return
+        if len(ranked.ranking.scored) == len(turn.views):
+            return
         kept = {id(view) for view in (*ranked.ranking.scored, *ranked.unpredicted)}
         self._pass_over(ranked.unpredicted, Barrier.UNPREDICTED)
         self._pass_over((view for view in turn.views if id(view) not in kept), Barrier.FILTERED)
@@ -316,13 +318,12 @@ class FleetPick:
             outlook=self._outlook,
             is_avoiding=self._is_avoiding,
             degraded=(*self._degraded, *self._run.degraded),
+            explanation=explanation,
         )
         if self._is_rehearsal:
-            choice = choice_of(chosen, self._question, None)
-        else:
-            verdict = self._verdicts[candidate.model]
-            choice = placed(chosen, self._question, verdict, self._placing, plugins)
-        return replace(choice, explanation=explanation)
+            return choice_of(chosen, self._question, None)
+        verdict = self._verdicts[candidate.model]
+        return placed(chosen, self._question, verdict, self._placing, plugins)
 
     def _refused(
         self,

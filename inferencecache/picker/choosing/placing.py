@@ -15,6 +15,7 @@ from inferencecache.picker.choosing.suppression import Suppression
 from inferencecache.picker.choosing.survey import Survey
 from inferencecache.picker.choosing.tiers import TierTurn
 from inferencecache.picker.decisions import DecisionFollower
+from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline.reasons import token_text
 from inferencecache.picker.prefix import PrefixSource
@@ -60,6 +61,7 @@ class Chosen:
         outlook: What it meets.
         is_avoiding: Whether somebody was left out because the request has just failed there.
         degraded: What was missing, as tokens.
+        explanation: How it has come to it; None where nobody keeps that.
     """
 
     candidate: Candidate
@@ -70,6 +72,7 @@ class Chosen:
     outlook: Outlook
     is_avoiding: bool
     degraded: tuple[str, ...]
+    explanation: Explanation | None
 
 
 def choice_of(chosen: Chosen, question: Question, follower: DecisionFollower | None) -> Choice:
@@ -111,6 +114,7 @@ def choice_of(chosen: Chosen, question: Question, follower: DecisionFollower | N
         tier=turn.tier.name,
         candidate=candidate,
         follower=follower,
+        explanation=chosen.explanation,
     )
 
 

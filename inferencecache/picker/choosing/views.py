@@ -23,11 +23,11 @@ from inferencecache.picker.prefix import PrefixSource
 def views_of(found: Survey, knowledge: Knowledge, now_ns: int) -> Views:
     """Return the candidates of *found*, all with their load of this moment."""
     loads, signals = knowledge.loads.loads, knowledge.signals
-    hears_engines, by_count = len(signals), {0: NO_LOAD}
+    by_count = {0: NO_LOAD}
 
-    def view(candidate: Candidate) -> EndpointView:
+    def seen(candidate: Candidate) -> EndpointView:
         count = loads.get(candidate.name, IDLE).requests
-        signal = signals.of(candidate.name, now_ns) if hears_engines else None
+        signal = signals.of(candidate.name, now_ns)
         if signal is not None:
             return EndpointView(
                 candidate,
@@ -43,7 +43,18 @@ def views_of(found: Survey, knowledge: Knowledge, now_ns: int) -> Views:
             snapshot = by_count[count] = LoadSnapshot(requests_in_flight=count)
         return EndpointView(candidate, snapshot)
 
-    return [(field.tier, [view(each) for each in field.candidates]) for field in found.fields]
+    if len(signals):
+        return [(tier, [seen(each) for each in candidates]) for tier, candidates in found.fields]
+    return [
+        (
+            tier,
+            [
+                seen(each) if each.name in loads else EndpointView(each, NO_LOAD)
+                for each in candidates
+            ],
+        )
+        for tier, candidates in found.fields
+    ]
 
 
 def given_to_plugins(views: Sequence[EndpointView], outlook: Outlook) -> Produced:

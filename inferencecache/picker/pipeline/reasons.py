@@ -13,4 +13,6 @@ def token_text(text: str) -> str:
     'no, a:b'
     """
     shortened = text[:_TEXT_MAX].translate(_SEPARATORS)
+    if shortened.isascii() and shortened.isprintable():
+        return shortened
     return "".join(mark if mark.isascii() and mark.isprintable() else "_" for mark in shortened)

@@ -27,6 +27,8 @@ class PrefixSource(StrEnum):
     APPROXIMATE = "approximate"
     """Engines say nothing; earlier Picks went there."""
 
+    __hash__ = str.__hash__  # that of an enum is a Python function, which each worker would pay for
+
 
 class CandidateMatch(NamedTuple):
     """How much of a prompt one candidate has.
