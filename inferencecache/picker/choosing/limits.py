@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from inferencecache.clock import NS_PER_S
 from inferencecache.picker.fleet import ObjectName
+from inferencecache.picker.qos import QosClass
 
 _MINUTE_S: Final = 60
 
@@ -17,14 +18,20 @@ _MINUTE_S: Final = 60
 class LimitKey(NamedTuple):
     """Whose requests one limit counts.
 
+    A rule is known by what it is about and not by its place among others, so that counts stay its
+    own while a policy is edited. Of two that are about the same only the first is ever asked about
+    a tenant.
+
     Attributes:
         policy: Of which policy.
-        rule: Which of its rules, from 1.
+        models: For which models, None for all.
+        qos_classes: Of which classes, None for all.
         tenant: Of which tenant.
     """
 
     policy: ObjectName
-    rule: int
+    models: frozenset[str] | None
+    qos_classes: frozenset[QosClass] | None
     tenant: str
 
 

@@ -6,12 +6,33 @@ takes its own candidates away, and not those of another model that answers to th
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from inferencecache.picker.choice import Question
 from inferencecache.picker.choosing.limits import LimitKey, Limits
-from inferencecache.picker.fleet import PickerPolicy, PolicyRule, RequestLimits, RuleAction
+from inferencecache.picker.fleet import (
+    ObjectName,
+    PickerPolicy,
+    PolicyRule,
+    RequestLimits,
+    RuleAction,
+)
 
 _ALLOWED_IN_REASONS = str.maketrans(";=\n", "   ")
+
+
+class Charge(NamedTuple):
+    """A limit against which a request counts.
+
+    Attributes:
+        key: Where it is counted.
+        number: The place of the rule in its policy, from 1.
+        rule: Says how much is too much.
+    """
+
+    key: LimitKey
+    number: int
+    rule: PolicyRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +45,7 @@ class Verdict:
     """
 
     denial: str = ""
-    charged: tuple[tuple[LimitKey, RequestLimits], ...] = ()
+    charged: tuple[Charge, ...] = ()
 
 
 ALLOWED = Verdict()
@@ -56,32 +77,32 @@ class PolicyGate:
             models: The name the client used, and all those that it stands for.
             now_ns: Monotonic time.
         """
-        charged: list[tuple[LimitKey, RequestLimits]] = []
+        charged: list[Charge] = []
         for policy in policies:
             number, rule = _deciding(policy, question, models)
             action = policy.default_action if rule is None else rule.action
-            where = f"policy={policy.key};rule={number or 'default'}"
             if action is RuleAction.DENY:
-                return Verdict(denial=where + _why(rule))
+                return Verdict(denial=_where(policy.key, number) + _why(rule))
             if rule is not None and action is RuleAction.LIMIT:
-                key = LimitKey(policy.key, number, question.tenant)
-                exceeded = self._exceeded(key, rule.limits, question, now_ns)
-                if exceeded:
-                    return Verdict(denial=f"{where};limit={exceeded}{_why(rule)}")
-                charged.append((key, rule.limits))
+                key = LimitKey(policy.key, rule.models, rule.qos_classes, question.tenant)
+                charge = Charge(key, number, rule)
+                denial = self._denial(charge, question, now_ns)
+                if denial:
+                    return Verdict(denial=denial)
+                charged.append(charge)
         return Verdict(charged=tuple(charged)) if charged else ALLOWED
 
     def exceeded(self, verdict: Verdict, question: Question, now_ns: int) -> str:
         """Return which limit of *verdict* is used up by now, empty if there is room."""
-        for key, limits in verdict.charged:
-            exceeded = self._exceeded(key, limits, question, now_ns)
-            if exceeded:
-                return f"policy={key.policy};rule={key.rule};limit={exceeded}"
+        for charge in verdict.charged:
+            denial = self._denial(charge, question, now_ns)
+            if denial:
+                return denial
         return ""
 
     def begin(self, verdict: Verdict, now_ns: int) -> tuple[LimitKey, ...]:
         """Count a request under its limits; return what :meth:`end` has to be told."""
-        keys = tuple(key for key, _ in verdict.charged)
+        keys = tuple(charge.key for charge in verdict.charged)
         for key in keys:
             self._limits.begin(key, now_ns)
         return keys
@@ -90,6 +111,14 @@ class PolicyGate:
         """Count a request no longer."""
         for key in keys:
             self._limits.end(key)
+
+    def _denial(self, charge: Charge, question: Question, now_ns: int) -> str:
+        """Return why one more request is too many, empty if it is not."""
+        exceeded = self._exceeded(charge.key, charge.rule.limits, question, now_ns)
+        if not exceeded:
+            return ""
+        where = _where(charge.key.policy, charge.number)
+        return f"{where};limit={exceeded}{_why(charge.rule)}"
 
     def _exceeded(
         self, key: LimitKey, limits: RequestLimits, question: Question, now_ns: int
@@ -118,6 +147,10 @@ def _deciding(
         ):
             return number, rule
     return 0, None
+
+
+def _where(policy: ObjectName, number: int) -> str:
+    return f"policy={policy};rule={number or 'default'}"
 
 
 def _why(rule: PolicyRule | None) -> str:

@@ -1,5 +1,7 @@
 """Rules about tenants: equality and nothing else, limits, and what a caller is told."""
 
+from dataclasses import replace
+
 import pytest
 from fleets import (
     ChooserRig,
@@ -182,6 +184,27 @@ def test_what_is_counted_is_given_back() -> None:
         assert choice.follower is not None
         choice.follower.ended(Ending.ABORTED, None)
     assert len(rig.limits) == 0
+
+
+@pytest.mark.parametrize("limits", [{"in_flight_max": 2}, {"requests_per_minute_max": 2}])
+def test_a_limit_keeps_its_counts_while_its_policy_is_edited(limits: dict[str, int]) -> None:
+    """A rule that comes before it, another tenant in it or another reason make no room."""
+    limit = rule(LIMIT, tenants={"a"}, limits=RequestLimits(**limits))
+    rig = ChooserRig(under(policy(limit)))
+    for _ in range(2):
+        rig.chosen(question("chat", tenant="a"))
+    before = rule(LIMIT, models={"org/llama"}, limits=RequestLimits(**limits))
+    edited = replace(limit, tenants=frozenset({"a", "b"}), reason="quota")
+    rig.install(under(policy(rule(DENY, tenants={"x"}), edited, before)))
+    refusal = rig.refused(question("chat", tenant="a"))
+    assert tokens_of(refusal.reason)["rule"] == "2"
+    assert tokens_of(refusal.reason)["why"] == "quota"
+    rig.install(under(policy(before)))
+    rig.chosen(question("chat", tenant="a"))
+    higher = {name: number + 1 for name, number in limits.items()}
+    rig.install(under(policy(replace(limit, limits=RequestLimits(**higher)))))
+    rig.chosen(question("chat", tenant="a"))
+    rig.refused(question("chat", tenant="a"))
 
 
 def test_the_rates_of_the_idlest_tenants_are_forgotten() -> None:
