@@ -134,7 +134,8 @@ def check_source(settings: SourceSettings) -> None:
     """Find what is wrong with a source before anything is opened.
 
     Raises:
-        ConfigError: A name is missing, an endpoint has no usable form, or the adapter map is wrong.
+        ConfigError: A name is missing, an endpoint has no usable form or is taken twice, or the
+            adapter map is wrong.
     """
     engine = settings.engine
     required = {
@@ -146,8 +147,19 @@ def check_source(settings: SourceSettings) -> None:
         if not value:
             raise ConfigError(field=flag, value=value, allowed="a text that is not empty")
     parse_adapter_names(settings.mapper.lora_adapter_names)
-    for rank in _ranks(settings):
-        _endpoints(settings, rank)
+    _check_endpoints(settings)
+
+
+def _check_endpoints(settings: SourceSettings) -> None:
+    places = [_endpoints(settings, rank) for rank in _ranks(settings)]
+    shared = {live for live, _ in places} & {replay for _, replay in places}
+    if shared:
+        raise ConfigError(
+            field="replay-endpoint",
+            value=settings.engine.replay_endpoint,
+            allowed=f"one where no rank publishes, as one does at {min(shared)}; "
+            "rank r has both ports r above those of rank 0",
+        )
 
 
 def _ranks(settings: SourceSettings) -> range:

@@ -19,6 +19,7 @@ from inferencecache.transport.structured_log import EventLog
 from inferencecache.types import StatsReport
 
 _STALE_AFTER: Final = 3
+_PAUSE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,17 +73,19 @@ class LoadSignal:
         self._wanted = asyncio.Event()
 
     def want(self) -> None:
-        """Look again soon, whatever the interval."""
+        """Look again soon, whatever the interval, but not all the time."""
         self._wanted.set()
 
     async def run(self) -> None:
         """Look for ever; ends by being cancelled."""
         interval_s = self._parts.settings.engine.stats_interval_ns / NS_PER_S
+        pause_s = min(interval_s, _PAUSE_S)
         while True:
             self._wanted.clear()
             await self.look()
+            await asyncio.sleep(pause_s)
             try:
-                async with asyncio.timeout(interval_s):
+                async with asyncio.timeout(interval_s - pause_s):
                     await self._wanted.wait()
             except TimeoutError:
                 continue

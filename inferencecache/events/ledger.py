@@ -95,6 +95,15 @@ class Ledger:
 
     def check_invariants(self, groups: Iterable[BlockGroup]) -> None:
         """Raise AssertionError if blocks, keys and totals disagree; linear in blocks."""
+        groups = list(groups)
+        assumed = {
+            (group, engine_hash)
+            for group in groups
+            for shard in group.blocks.shards
+            for engine_hash, block in shard.items()
+            if copies_in(block.holding, INFERRED_LANE)
+        }
+        assert assumed == self._inferred.keys(), "blocks assumed to be offloaded"  # noqa: S101 - ours
         tables = [group.blocks for group in groups]
         for table in tables:
             table.check_invariants()

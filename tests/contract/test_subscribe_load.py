@@ -1,14 +1,15 @@
 """A producer on real sockets: the load signal, and an engine that works in silence."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+import time
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 import pytest
 from engine_page import EnginePage, engine_page, vllm_page
 from engine_payloads import T16, batch, map_clear, map_store
 from followed import LIMIT_S, MODEL, REPLICA, TENANT, Rig, rig
 
-from inferencecache.clock import NS_PER_MS
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.types import StatsReport
 
 SOON_NS = 20 * NS_PER_MS
@@ -91,6 +92,23 @@ async def test_a_clear_is_followed_by_the_numbers_at_once() -> None:
                 await asyncio.wait_for(page.was_asked.wait(), LIMIT_S)
 
             assert stats(found) is not None
+
+
+async def test_clears_in_a_row_do_not_wear_out_the_page() -> None:
+    """An engine that clears all the time is asked about once a second."""
+    async with AsyncExitStack() as stack:
+        page = await stack.enter_async_context(engine_page())
+        page.text = vllm_page(running=64)
+        found = await stack.enter_async_context(beside(page, stats_interval_ns=3_600 * NS_PER_S))
+        await found.synced()
+        await reported(found, 0.25)
+        started_s, before = time.monotonic(), page.asked
+        for number in range(100):
+            await found.engine.publish(batch(map_clear(), ts=1_000.0 + number))
+            await found.settled(number + 1)
+
+        elapsed_s = time.monotonic() - started_s
+        assert page.asked - before <= 1 + elapsed_s
 
 
 async def test_an_engine_that_computes_and_says_nothing_is_reported() -> None:
