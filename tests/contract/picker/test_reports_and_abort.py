@@ -62,6 +62,20 @@ async def test_expired_ids_are_no_error() -> None:
         assert in_flight(served) == 0
 
 
+async def test_only_decisions_that_nobody_has_ended_count_as_expired() -> None:
+    """One that has its final report has not been abandoned, however late a first one might come."""
+    clock = ManualClock(1)
+    async with serve_picker(clock=clock) as served:
+        silent, ended = [(await served.push_and_pick()).response_id for _ in range(2)]
+        assert await served.final(ended)
+        clock.advance_ns(SMALL.decision_ttl_ns)
+        assert not await served.first(silent)
+        assert served.picker.plane.decisions.expired == 1
+        clock.advance_ns(SMALL.ended_ttl_ns - SMALL.decision_ttl_ns)
+        assert not await served.first(ended)
+        assert (served.picker.plane.decisions.expired, len(served.picker.plane.decisions)) == (1, 0)
+
+
 @pytest.mark.parametrize("ttft_ms", [0, 2**32 - 1])
 async def test_any_time_is_accepted(served: ServedPicker, ttft_ms: int) -> None:
     """D67: what to make of it is the estimator's business."""

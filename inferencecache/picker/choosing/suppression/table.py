@@ -9,6 +9,7 @@ Almost nobody has failed; a look at a candidate's name alone tells that.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from inferencecache.picker.choosing.suppression.standing import Failures, Standing
@@ -142,13 +143,15 @@ class Suppression:
     def lift(self, name: str) -> int:
         """Forget the failures of whoever people call *name*, and of its parts.
 
+        A part is what a slash behind the whole begins: names of models have slashes of their own.
+
         Returns:
             How many subjects were forgotten.
         """
         named = [
             subject
             for subject in self._failing
-            if str(subject) == name or str(subject).startswith(f"{name}/")
+            if name in (str(subject), str(replace(subject, part="")))
         ]
         for subject in named:
             self._forget(subject, "lifted")

@@ -425,6 +425,23 @@ def test_an_operator_can_lift_it() -> None:
     assert world.rig.told.edges[-1] == ("provider:default/vendor/gpt", "lifted")
 
 
+def test_lifting_a_model_lifts_no_model_whose_name_begins_so() -> None:
+    """Names of models have slashes; the whole member is lifted with all of them."""
+    vendor = provider("vendor", row("org"), row("org/small"))
+    world = Fleeting(ChooserRig(fleet(tier("t", vendor))))
+    suppression = world.rig.suppression
+    world.fail(3, 404, "org")
+    world.fail(3, 404, "org/small")
+    assert suppression.lift("provider:default/vendor/org") == 1
+    assert suppression.lift("provider:default/vendor/org") == 0
+    assert suppression.lift("provider:default") == 0
+    world.fail(3, 404, "org")
+    assert suppression.lift("provider:default/vendor") == 2
+    workers = local_only("a:1", "b:1")
+    workers.fail(6)
+    assert workers.rig.suppression.lift("default/local") == 2
+
+
 def test_no_more_are_remembered_than_there_is_room_for() -> None:
     """The oldest count goes."""
     rows = [row(f"m{number}") for number in range(30)]
