@@ -78,6 +78,14 @@ class PickerPromptSettings:
         minimum=1,
         help="Longest prompt that a chat template may write.",
     )
+    template_steps_max: int = knob(
+        200_000,
+        flag="picker-template-max-steps",
+        kind=KnobKind.INTEGER,
+        unit="steps",
+        minimum=1,
+        help="Most turns of loops and calls that a chat template may take to write a prompt.",
+    )
     cache_bytes_max: int = knob(
         64 * _MIB,
         flag="picker-prompt-cache-bytes",

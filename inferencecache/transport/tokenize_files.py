@@ -18,11 +18,13 @@ class LoadLimits:
     Attributes:
         file_bytes_max: Largest file.
         characters_max: Most that a template may write.
+        steps_max: Most turns of loops and calls that a template may take to write a prompt.
         now: For templates that write the date.
     """
 
     file_bytes_max: int
     characters_max: int
+    steps_max: int
     now: Now
 
 

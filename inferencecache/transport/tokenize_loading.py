@@ -22,6 +22,7 @@ def load_limits(settings: PickerPromptSettings, clock: Clock) -> LoadLimits:
     return LoadLimits(
         file_bytes_max=settings.file_bytes_max,
         characters_max=settings.rendered_characters_max,
+        steps_max=settings.template_steps_max,
         now=lambda: datetime.fromtimestamp(clock.now_ns() / NS_PER_S).astimezone(),
     )
 

@@ -183,10 +183,7 @@ def load_tokenizer(place: TokenizerPlace, limits: LoadLimits) -> LocalTokenizer:
     sources = _template_sources(place, read, config)
     return LocalTokenizer(
         tokenizer,
-        {
-            name: ChatTemplate(source, limits.now, limits.characters_max)
-            for name, source in sources.items()
-        },
+        {name: ChatTemplate(source, limits) for name, source in sources.items()},
         _special_tokens(config),
         limits.now,
         adds_bos=config.get("add_bos_token") is True,

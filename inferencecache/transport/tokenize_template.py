@@ -1,7 +1,7 @@
 """Chat templates: small programs that come with a model and write its prompts.
 
 They run in a sandbox that lets them change nothing of what they are given, with the functions that
-such templates expect, and may write only so much.
+such templates expect, and may do and write only so much.
 """
 
 import json
@@ -12,15 +12,11 @@ from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.runtime import Macro
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from inferencecache.transport.tokenize_files import Now
+from inferencecache.transport.tokenize_files import LoadLimits
+from inferencecache.transport.tokenize_sandbox import TemplateSandbox, TooMuchTextError
 
 _DATE: Final = "strftime_now"
-
-
-class TooMuchTextError(Exception):
-    """A template wrote more than it may."""
 
 
 class ChatTemplate:
@@ -28,8 +24,7 @@ class ChatTemplate:
 
     Args:
         source: Its text.
-        now: For templates that write the date.
-        characters_max: Most that it may write.
+        limits: What it may do, and the date.
 
     Raises:
         TemplateSyntaxError: It is none.
@@ -39,10 +34,10 @@ class ChatTemplate:
         tells_date: Whether what it writes depends on the date.
     """
 
-    def __init__(self, source: str, now: Now, characters_max: int) -> None:
-        environment = _environment(now)
-        self._template = environment.from_string(source)
-        self._characters_max = characters_max
+    def __init__(self, source: str, limits: LoadLimits) -> None:
+        self._sandbox = environment = _environment(limits)
+        self._template = environment.from_string(environment.limited(source))
+        self._characters_max = limits.characters_max
         self.knows_parts = any(
             map(_goes_through_parts, environment.parse(source).find_all(nodes.For))
         )
@@ -53,10 +48,12 @@ class ChatTemplate:
 
         Raises:
             TooMuchTextError: That is too much.
+            TooManyStepsError: That takes too many steps.
             Exception: Whatever the template raises.
         """
         pieces: list[str] = []
         length = 0
+        self._sandbox.begin()
         for piece in self._template.generate(variables):
             pieces.append(piece)
             length += len(piece)
@@ -80,15 +77,17 @@ class _Generation(Extension):
         return caller()
 
 
-def _environment(now: Now) -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
+def _environment(limits: LoadLimits) -> TemplateSandbox:
+    environment = TemplateSandbox(
+        limits.steps_max,
+        limits.characters_max,
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=[_Generation, "jinja2.ext.loopcontrols"],
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _refuse
-    environment.globals[_DATE] = lambda form: now().strftime(form)
+    environment.globals[_DATE] = lambda form: limits.now().strftime(form)
     return environment
 
 

@@ -244,6 +244,7 @@ async def test_an_answer_goes_on_where_its_last_turn_ends(tmp_path: Path) -> Non
     [
         "{{ 1 / 0 }}",
         "{{ raise_exception('no ' + messages[0].content) }}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
         "{{ messages.append(1) }}",
         "{{ messages.__class__.__mro__ }}",
         "{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}",
@@ -254,7 +255,7 @@ async def test_an_answer_goes_on_where_its_last_turn_ends(tmp_path: Path) -> Non
 async def test_a_template_that_fails_is_counted_and_quotes_nothing(
     tmp_path: Path, template: str
 ) -> None:
-    """It may divide by nothing, refuse, write for ever or reach for what it must not have."""
+    """It may divide by nothing, refuse, go on for ever or reach for what it must not have."""
     write_tokenizer(tmp_path / "t", chat_template=template)
     members = engines(tokenizer=tmp_path / "t")
     async with prompt_rig(rendered_characters_max=10_000) as rig:
