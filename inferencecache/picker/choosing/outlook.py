@@ -108,7 +108,8 @@ class Outlook:
         name, waiting = candidate.name, 0
         load = self._knowledge.loads.loads.get(name, IDLE)
         match = self.found.matches.get(name, NO_MATCH)
-        if self.situation_of(candidate).waiting_ahead:
+        situation = self._situations.get(name) or self.situation_of(candidate)
+        if situation.waiting_ahead:
             waiting = self._knowledge.queue_of(candidate, self._now_ns).waiting
         return (
             load.requests,
