@@ -25,6 +25,7 @@ from inferencecache.resources import (
 from inferencecache.transport.file_refusals import FileRefusals
 from inferencecache.transport.file_watch import FileWatch
 from inferencecache.transport.read_file import read_plain_file
+from inferencecache.transport.tls_trust import trusting
 
 _FILE_BYTES_MAX: Final = 4_194_304
 _KEY: Final = re.compile(rb"[\x21-\x7e]+(?: [\x21-\x7e]+)*")
@@ -189,8 +190,7 @@ class _BackendFiles:
             return context
         try:
             if tls.ca_file is not None:
-                authority = contents[tls.ca_file].decode("ascii", "ignore")
-                context = ssl.create_default_context(cadata=authority)
+                context = trusting(contents[tls.ca_file])
             if tls.cert_file is not None and tls.key_file is not None:
                 cert_path, key_path = self._path(tls.cert_file), self._path(tls.key_file)
                 context.load_cert_chain(cert_path, key_path, password=_no_password)

@@ -15,6 +15,7 @@ from inferencecache.errors import InferenceCacheError
 from inferencecache.transport.file_watch import FileWatch
 from inferencecache.transport.read_file import read_plain_file
 from inferencecache.transport.start_error import StartError
+from inferencecache.transport.tls_trust import trusting
 
 API_VERSION: Final = "authentication.k8s.io/v1"
 _PATH: Final = f"/apis/{API_VERSION}/tokenreviews"
@@ -149,7 +150,7 @@ class KubernetesReviewer:
             return await self._ask(json.dumps(body).encode(), own_token)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise ReviewUnavailableError(type(error).__name__) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ReviewUnavailableError("the answer cannot be read") from error
 
     async def close(self) -> None:
@@ -188,5 +189,4 @@ class KubernetesReviewer:
 
 
 def _trusting(ca_file: Path) -> ssl.SSLContext:
-    cadata = read_plain_file(ca_file, _FILE_BYTES_MAX).decode("ascii")
-    return ssl.create_default_context(cadata=cadata)
+    return trusting(read_plain_file(ca_file, _FILE_BYTES_MAX))

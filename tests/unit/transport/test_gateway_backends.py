@@ -84,6 +84,7 @@ async def test_an_object_that_did_not_change_keeps_its_files(tmp_path: Path) -> 
         "tls: {certFile: bad, keyFile: bad}",
         "tls: {}, auth: {secretFile: missing}",
         "tls: {caFile: directory}",
+        "tls: {caFile: empty}",
     ],
 )
 async def test_files_that_cannot_be_used_leave_a_backend_unresolved(
@@ -92,6 +93,7 @@ async def test_files_that_cannot_be_used_leave_a_backend_unresolved(
     """The reason quotes nothing of them."""
     (tmp_path / "bad").write_text("-----BEGIN CERTIFICATE-----\nquoted\n")
     (tmp_path / "directory").mkdir()
+    (tmp_path / "empty").touch()
     found, complaints = backends(tmp_path, f"baseURL: 'https://a', {spec}")
     with pytest.raises(UnresolvedBackendError) as caught:
         await found.resolve("n", "b")

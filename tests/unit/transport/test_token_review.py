@@ -65,6 +65,28 @@ async def test_the_own_token_and_the_authority_are_read_anew(tmp_path: Path) -> 
         await reviewer.close()
 
 
+@pytest.mark.parametrize("content", [b"", b" \n", "é".encode()])
+async def test_without_an_authority_those_of_the_system_are_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """A file that is empty for a moment keeps the last good one; at the start it is refused."""
+    (tmp_path / "impostor").mkdir()
+    async with cluster(tmp_path / "impostor") as impostor:
+        impostor.add("t")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "impostor" / "ca.crt"))
+        Authority("of the cluster").write(tmp_path / "ca.crt")
+        (tmp_path / "token").write_text(OWN_TOKEN)
+        where = in_cluster(impostor.environ, str(tmp_path))
+        reviewer = KubernetesReviewer(where, 30 * SECOND_NS, SystemClock())
+        (tmp_path / "ca.crt").write_bytes(content)
+        with pytest.raises(ReviewUnavailableError, match="Certificate"):
+            await reviewer.review("t", "")
+        assert impostor.asked == []
+        await reviewer.close()
+        with pytest.raises(StartError, match="names no authority"):
+            KubernetesReviewer(where, SECOND_NS, SystemClock())
+
+
 @pytest.mark.parametrize(
     ("status", "answer"),
     [
@@ -78,6 +100,8 @@ async def test_the_own_token_and_the_authority_are_read_anew(tmp_path: Path) -> 
         (201, b'{"status":{"authenticated":true,"user":{"username":7}}}'),
         (201, b"\xff"),
         (201, b'{"status":' + b" " * 2_000_000 + b"{}}"),
+        (201, b'{"status":' + b'{"x":' * 200_000),
+        (201, b'{"status":{"x":' + b"[" * 200_000),
     ],
 )
 async def test_any_other_answer_is_no_word_at_all(
