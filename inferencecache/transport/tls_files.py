@@ -29,7 +29,9 @@ from inferencecache.transport.tls_trial import TrialError, grpc_takes
 from inferencecache.transport.tls_validity import Validity, validity_of
 
 _FILE_BYTES_MAX: Final = 4_194_304
-_CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.*?)-----END", re.DOTALL)
+_CERTIFICATE: Final = re.compile(
+    rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----(.*?)-----END", re.DOTALL
+)
 _KEY: Final = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END", re.DOTALL)
 
 

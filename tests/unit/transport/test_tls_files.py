@@ -279,6 +279,21 @@ def test_only_authorities_that_go_away_are_told(tmp_path: Path, authority: Autho
     assert files.removals == 1
 
 
+@pytest.mark.parametrize("label", [b"X509 CERTIFICATE", b"CERTIFICATE"])
+def test_an_authority_that_goes_away_is_told_whatever_its_label(
+    tmp_path: Path, authority: Authority, label: bytes
+) -> None:
+    """Both libraries take the old name of a certificate, so its bearers come in and must leave."""
+    where = paths(tmp_path, authority, with_ca=True)
+    bundle = Path(where.client_ca_file)
+    other = Authority("another").pem.replace(b"CERTIFICATE", label)
+    bundle.write_bytes(authority.pem + other)
+    files = TlsFiles(where, SystemClock(), print)
+    replace_file(bundle, authority.pem)
+    assert current(files).client_ca == authority.pem
+    assert files.removals == 1
+
+
 def be_pipe(path: Path) -> None:
     """Be something that is open for reading only once somebody writes."""
     os.mkfifo(path)
