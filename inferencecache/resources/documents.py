@@ -13,7 +13,7 @@ levels, so that a file cannot stand for more than it may hold. Between two event
 something else: every so many events the generator yields None.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,8 +27,8 @@ from inferencecache.settings.resources import ResourceSettings
 _SLICE_EVENTS: Final = 200
 _FLAWS_MAX: Final = 20
 _STR_TAG: Final = "tag:yaml.org,2002:str"
-_SURPLUS: Final = "\x00"
-"""Key under which the value of a refused key is put aside; no YAML text contains this character."""
+_SURPLUS: Final = "\udfff"
+"""Key under which the value of a refused key is put aside; no YAML text holds half a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +70,9 @@ def parse_documents(content: bytes, settings: ResourceSettings) -> Iterator[Docu
     Raises:
         UnreadableFileError: From here on it cannot be read.
     """
-    if not content.strip():
-        raise UnreadableFileError("an empty file", "at least one YAML document or comment", 1)
     parser = yaml.CSafeLoader(content)
     try:
-        yield from _documents(parser, settings)
+        is_empty = yield from _documents(parser, settings)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise UnreadableFileError(_reason(error), "YAML", mark.line + 1 if mark else 0) from error
@@ -82,22 +80,30 @@ def parse_documents(content: bytes, settings: ResourceSettings) -> Iterator[Docu
         raise UnreadableFileError(_reason(error), "YAML", 0) from error
     finally:
         parser.dispose()
+    if is_empty and b"#" not in content:  # a file that is being written, at a separator perhaps
+        raise UnreadableFileError("an empty file", "at least one YAML document or comment", 1)
 
 
-def _documents(parser: yaml.CSafeLoader, settings: ResourceSettings) -> Iterator[Document | None]:
+def _documents(
+    parser: yaml.CSafeLoader, settings: ResourceSettings
+) -> Generator[Document | None, None, bool]:
+    """Yield the documents, and return whether there was none but empty ones."""
     builder = _Builder(settings)
     left = _SLICE_EVENTS
+    is_empty = True
     get_event, takers = parser.get_event, _TAKERS
     while (event := get_event()) is not None:
         take = takers.get(type(event))
         if take is not None:
             take(builder, event)
         elif type(event) is events.DocumentEndEvent and builder.root is not None:
+            is_empty = False
             yield builder.document()
         left -= 1
         if not left:
             left = _SLICE_EVENTS
             yield None
+    return is_empty
 
 
 def _reason(error: Exception) -> str:

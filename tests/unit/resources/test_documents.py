@@ -107,6 +107,22 @@ def test_a_key_must_be_a_text(key: str) -> None:
     assert value("'<<': 1") == {"<<": 1}
 
 
+def test_no_text_is_swallowed() -> None:
+    """Not even one that only an escape can write: it is a key like any other."""
+    assert value('"\\0": {"\\0": 1, b: 2}') == {"\0": {"\0": 1, "b": 2}}
+    (document,) = parsed('"\\0": {a: 1, a: 2}')
+    assert [flaw.field for flaw in document.flaws] == ["'\\x00'.a"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n \n", "---", "---\n---\n", "--- \n...\n", "%YAML 1.1\n---\n"]
+)
+def test_a_file_that_says_nothing_is_no_file_yet(text: str) -> None:
+    """Half a file may end anywhere, in front of its first document too; a comment is on purpose."""
+    assert refused(text) == "1: an empty file; at least one YAML document or comment"
+    assert parsed(f"# nothing\n{text}") == []
+
+
 def test_tags_are_flaws() -> None:
     """Types come from the form alone."""
     (document,) = parsed("a: !!python/name:os.system x\nb: !!set {}\nc: !!int '1'")
