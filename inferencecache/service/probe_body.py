@@ -11,12 +11,12 @@ from inferencecache.errors import InvalidRequestError
 from inferencecache.service.probe import ProbeRequest, ProbeResult
 
 _MEMBERS: Final = {
-    "backend": "backend",
-    "backendtype": "backend_type",
-    "model": "model",
-    "hashscheme": "hash_scheme",
+    "backend": ("backend", "backend"),
+    "backendtype": ("backend_type", "backendType"),
+    "model": ("model", "model"),
+    "hashscheme": ("hash_scheme", "hashScheme"),
 }
-"""Key in lower case -> attribute."""
+"""Key in lower case -> attribute, and the key as it is written."""
 
 _DECODER_SPACE: Final = " \t\n\r"
 _SHOWN_MAX: Final = 60
@@ -102,11 +102,12 @@ def _members(value: object) -> dict[str, str]:
             raise _undecodable(f"unknown field {key[:_SHOWN_MAX]!a}")
         if member is None:
             continue
+        attribute, written = _MEMBERS[key]
         if not isinstance(member, str):
-            raise _undecodable(f"{_MEMBERS[key]}: expected a text")
+            raise _undecodable(f"{written}: expected a text")
         if not member.isascii() and not _is_text(member):
-            raise _undecodable(f"{_MEMBERS[key]}: a string holds half of a surrogate pair")
-        members[_MEMBERS[key]] = member
+            raise _undecodable(f"{written}: a string holds half of a surrogate pair")
+        members[attribute] = member
     return members
 
 

@@ -64,6 +64,8 @@ def test_nothing_may_follow(rest: bytes) -> None:
         (b"7", "expected an object"),
         (b'{"tenant":"t"}', "unknown field 'tenant'"),
         (b'{"backend":7}', "backend: expected a text"),
+        (b'{"backendtype":7}', "backendType: expected a text"),
+        (b'{"HASHSCHEME":[]}', "hashScheme: expected a text"),
         (b'{"backend":NaN}', "NaN"),
         (b'{"backend":"\\ud800"}', "surrogate"),
         (b"[" * 4_000, "nested"),

@@ -41,6 +41,19 @@ def test_the_oldest_window_is_forgotten_when_room_runs_out() -> None:
     assert failures.wait_ns("h") > 0
 
 
+def test_a_new_window_makes_a_peer_one_of_the_newest() -> None:
+    """Not when a peer was first seen counts, but when its window began."""
+    clock = ManualClock()
+    failures = table(clock)
+    failures.add("a")
+    clock.advance_ns(SECOND_NS)
+    failures.add("b")
+    clock.advance_ns(9 * SECOND_NS)
+    for peer in "aac":
+        failures.add(peer)
+    assert failures.wait_ns("a") == 10 * SECOND_NS
+
+
 @pytest.mark.parametrize(
     ("address", "peer"),
     [
