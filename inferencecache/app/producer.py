@@ -224,6 +224,8 @@ class Producer:
             for engine in self._engines:
                 for _ in engine.feed.expire_slices():
                     await asyncio.sleep(0)
+                for _ in engine.feed.withdraw_slices():
+                    await asyncio.sleep(0)
                 for _ in engine.feed.reclaim_slices(_RECLAIMED_PER_SLICE):
                     await asyncio.sleep(0)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from inferencecache.clock import Clock
@@ -103,6 +104,11 @@ class EngineFeed:
         for _, mapper in list(self.router.replicas()):
             while mapper.expire(now_ns):
                 yield
+
+    def withdraw_slices(self) -> Iterator[None]:
+        """Withdraw what ranks had that are gone, a slice at a time."""
+        for replica_id, mapper in list(self.router.replicas()):
+            yield from mapper.withdraw(partial(self._change, replica_id))
 
     def reclaim_slices(self, entries_max: int) -> Iterator[None]:
         """Free what clears left behind, *entries_max* blocks at a time."""

@@ -8,6 +8,7 @@ Rules of this file
 * Operations come out for keys only: one that gains a better tier or loses one, appears or goes.
 """
 
+from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from inferencecache.events.block_table import BlockTable
 from inferencecache.events.blocks import Block, BlockGroup
 from inferencecache.events.key_table import KeyTable
-from inferencecache.events.mapper_counters import MapperCounters
+from inferencecache.events.mapper_counters import Drop, MapperCounters
 from inferencecache.events.mediums import (
     GPU_LANE,
     HOST_TIER,
@@ -28,6 +29,7 @@ from inferencecache.events.mediums import (
     without_copy,
     without_lane,
 )
+from inferencecache.events.messages import BlockStored
 from inferencecache.events.operations import Changes, StoreRun
 from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.settings.producer import MapperSettings
@@ -52,6 +54,7 @@ class Ledger:
         self._counters = counters
         self._inferred: dict[tuple[BlockGroup, int], None] = {}
         self._gone: list[tuple[dict[int, Any], int]] = []
+        self._leaving: deque[BlockGroup] = deque()
 
     # ------------------------------------------------------------------ additions
 
@@ -85,6 +88,19 @@ class Ledger:
             tier = self.keys.tier(block.adapter_id, key)
             changes.store(self._single(block, position, block.adapter_id, tier))
 
+    def copy_known(
+        self, group: BlockGroup, event: BlockStored, lane: int, changes: Changes
+    ) -> None:
+        """Count copies of blocks that are announced by their hashes alone."""
+        for engine_hash in event.block_hashes:
+            block = group.blocks.get(engine_hash)
+            if block is None:
+                self._counters.drop(Drop.UNKNOWN_BLOCK)
+                continue
+            before, after = self.add_copy(group, engine_hash, lane)
+            if before != after:
+                self.announce(block, changes)
+
     def insert(self, group: BlockGroup, engine_hash: int, block: Block) -> None:
         """Remember a block that is not held, and its keys; operations are the caller's."""
         group.blocks.insert(engine_hash, block)
@@ -95,7 +111,7 @@ class Ledger:
 
     def check_invariants(self, groups: Iterable[BlockGroup]) -> None:
         """Raise AssertionError if blocks, keys and totals disagree; linear in blocks."""
-        groups = list(groups)
+        groups = [*groups, *self._leaving]
         assumed = {
             (group, engine_hash)
             for group in groups
@@ -202,10 +218,25 @@ class Ledger:
 
     # ------------------------------------------------------------------ bounds
 
-    def drop_group(self, group: BlockGroup, changes: Changes) -> None:
-        """Withdraw every block of *group*."""
-        for engine_hash in list(group.blocks.oldest()):
-            self.drop(group, engine_hash, changes)
+    @property
+    def is_leaving(self) -> bool:
+        """Whether there are blocks to withdraw of groups that left."""
+        return bool(self._leaving)
+
+    def leave(self, group: BlockGroup) -> None:
+        """Let :meth:`withdraw` take away every block of *group*, to which nobody adds any more."""
+        self._leaving.append(group)
+
+    def withdraw(self, blocks_max: int, changes: Changes) -> None:
+        """Withdraw about *blocks_max* blocks of groups that left."""
+        while self._leaving and blocks_max > 0:
+            group = self._leaving[0]
+            oldest = group.blocks.first(blocks_max)
+            for engine_hash in oldest:
+                self.drop(group, engine_hash, changes)
+            blocks_max -= len(oldest)
+            if not group.blocks:
+                self._leaving.popleft()
 
     def forget_all(self, groups: Iterable[BlockGroup]) -> None:
         """Forget every block and key without saying so; the caller clears the replica.
@@ -213,9 +244,10 @@ class Ledger:
         Freeing a million objects takes long, so they are only set aside here.
         """
         self.set_aside(self.keys.detach())
-        for group in groups:
+        for group in [*groups, *self._leaving]:
             self._gone.extend(group.blocks.parts())
             group.blocks = BlockTable()
+        self._leaving.clear()
         self._inferred = {}
         self.blocks_total = 0
 
@@ -240,6 +272,7 @@ class Ledger:
         A slice goes at once, since it takes a look at every group to find the largest.
         """
         blocks_max = self._settings.blocks_max
+        groups = [*groups, *self._leaving] if self.blocks_total > blocks_max else ()
         while self.blocks_total > blocks_max:
             largest = max(groups, key=lambda group: len(group.blocks))
             excess = self.blocks_total - blocks_max + blocks_max // _OVERFLOW_SHARE

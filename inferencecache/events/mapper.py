@@ -39,6 +39,7 @@ from inferencecache.types import CacheTier
 
 _RECLAIMED_PER_BATCH: Final = 8_192
 _GIVEN_UP_PER_BATCH: Final = 1_024
+_WITHDRAWN_PER_STEP: Final = 512
 
 
 Emit = Callable[[list[Operation]], object]
@@ -103,6 +104,7 @@ class EventMapper:
             return
         self.expire(now_ns)
         self.reclaim(_RECLAIMED_PER_BATCH)
+        yield from self.withdraw(emit)
         for event in batch.events:
             if isinstance(event, BlockStored):
                 is_placed = self._store(rank, event, now_ns, changes)
@@ -114,14 +116,29 @@ class EventMapper:
                 self._remove(rank, event, changes)
             else:
                 self._clear(rank, changes)
+            if self._ledger.is_leaving:
+                emit(changes.take())
+                yield from self.withdraw(emit)
         self._trim(changes)
         emit(changes.take())
 
     def reset(self, rank: int = 0) -> list[Operation]:
-        """Forget one rank's blocks, as after a restart of its engine."""
+        """Forget one rank's blocks, as after a restart of its engine; see :meth:`withdraw`."""
         changes = Changes()
         self._clear(rank, changes)
+        self._ledger.withdraw(_WITHDRAWN_PER_STEP, changes)
         return changes.operations
+
+    def withdraw(self, emit: Emit) -> Iterator[None]:
+        """Withdraw what a rank had that is gone while others stay; yield after each step.
+
+        The next batch does what is left of it first.
+        """
+        while self._ledger.is_leaving:
+            changes = Changes()
+            self._ledger.withdraw(_WITHDRAWN_PER_STEP, changes)
+            emit(changes.operations)
+            yield
 
     def start_over(self) -> list[Operation]:
         """Forget all ranks' blocks, whatever state they are in, as after an unforeseen failure."""
@@ -266,7 +283,7 @@ class EventMapper:
 
     def _find_route(self, space: RankSpace, event: BlockStored, changes: Changes) -> Route | None:
         """Work out where stores like *event* go; None when this one is done with."""
-        cause = self._refusal(space, event, changes)
+        cause = self._refusal(space, event)
         if cause is not None:
             self.counters.drop(cause)
             return None
@@ -274,7 +291,7 @@ class EventMapper:
         space.has_tier_events |= lane != GPU_LANE
         group = space.group(event.group_idx)
         if not event.packed_tokens:
-            self._copy_known(group, event, lane, changes)
+            self._ledger.copy_known(group, event, lane, changes)
             return None
         adapter_id = self._admission.adapter_of(event)
         if adapter_id is None:
@@ -292,7 +309,7 @@ class EventMapper:
             space.remember(event, route)
         return route
 
-    def _refusal(self, space: RankSpace, event: BlockStored, changes: Changes) -> Drop | None:
+    def _refusal(self, space: RankSpace, event: BlockStored) -> Drop | None:
         """Return why a store is not looked at further, None if it is."""
         if event.is_remote:
             return Drop.REMOTE
@@ -305,7 +322,7 @@ class EventMapper:
         if not is_prefix:
             gone = space.groups.pop(event.group_idx, None)
             if gone is not None:
-                self._ledger.drop_group(gone, changes)
+                self._ledger.leave(gone)
             return Drop.GROUP
         return None if event.block_hashes else Drop.EMPTY
 
@@ -314,22 +331,9 @@ class EventMapper:
     ) -> None:
         """Drop a store whose blocks cannot be made new; copies of known ones still count."""
         if cause == Drop.FOREIGN_CHUNK:
-            self._copy_known(group, event, lane, changes)
+            self._ledger.copy_known(group, event, lane, changes)
         else:
             self.counters.drop(cause)
-
-    def _copy_known(
-        self, group: BlockGroup, event: BlockStored, lane: int, changes: Changes
-    ) -> None:
-        """Count copies of blocks that are announced by their hashes alone."""
-        for engine_hash in event.block_hashes:
-            block = group.blocks.get(engine_hash)
-            if block is None:
-                self.counters.drop(Drop.UNKNOWN_BLOCK)
-                continue
-            before, after = self._ledger.add_copy(group, engine_hash, lane)
-            if before != after:
-                self._ledger.announce(block, changes)
 
     def _without_parent(self, rank: int, event: BlockStored, now_ns: int | None) -> None:
         """Let a store wait for its parent, unless it is its own."""
@@ -369,7 +373,7 @@ class EventMapper:
         )
         if others:
             for group in space.groups.values():
-                self._ledger.drop_group(group, changes)
+                self._ledger.leave(group)
         else:
             self._ledger.forget_all(self._all_groups())
             changes.clear()
