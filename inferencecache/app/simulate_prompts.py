@@ -47,7 +47,7 @@ class KnownPrompts:
         """Return the blocks, as the engines name them."""
         return self._blocks(question)
 
-    def characters(self, question: Question, _row: ModelRow) -> PromptBlocks | NoBlocks:
+    async def characters(self, question: Question, _row: ModelRow) -> PromptBlocks | NoBlocks:
         """Return the same blocks, since there are no characters."""
         return self._blocks(question)
 

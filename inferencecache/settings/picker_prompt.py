@@ -43,7 +43,8 @@ class PickerPromptSettings:
         kind=KnobKind.INTEGER,
         unit="bytes",
         minimum=0,
-        help="Bodies of token ids up to this are hashed at once, longer ones in a thread.",
+        help="Bodies of token ids, and those of which characters are compared, up to this are "
+        "hashed at once, longer ones in a thread.",
     )
     timeout_ns: int = knob(
         NS_PER_S,

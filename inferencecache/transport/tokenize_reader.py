@@ -6,9 +6,10 @@ an exception.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from inferencecache.clock import NS_PER_S, Clock
@@ -61,6 +62,7 @@ NO_BLOCK_SIZE: Final = NoBlocks(why="block_size_unknown")
 NO_TOKENIZER: Final = NoBlocks(why="no_tokenizer", is_by_design=True)
 
 _REMEMBERED: Final = "remembered"
+_SLOW: Final = "too slow, or too many at a time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +110,7 @@ class TokenizingReader:
         self._parts.watch.answered(answer.why if isinstance(answer, NoBlocks) else by)
         return answer
 
-    def characters(self, question: Question, row: ModelRow) -> Answer:
+    async def characters(self, question: Question, row: ModelRow) -> Answer:
         """Return blocks of characters, to be compared with nothing but their like."""
         api, body = question.request.api, self._body(question)
         if isinstance(body, NoBlocks):
@@ -121,14 +123,13 @@ class TokenizingReader:
         known = self._memory.find(name)
         if known is not None:
             return known
-        made = guarded(lambda: self._characters(api, body, seed))
-        if isinstance(made, WorkFailure):
-            subject = ObjectName(namespace="*", name=row.name)
-            self._parts.watch.failed(subject, UNREADABLE.why, made.summary)
-            return UNREADABLE
-        if isinstance(made, PromptBlocks):
-            self._memory.keep(name, made)
-        return made
+        compute = partial(guarded, partial(self._characters, api, body, seed))
+        if body.length <= self._settings.token_ids_inline_bytes_max:
+            return self._written(name, row, compute())
+        answer = await self._work.answer(name, lambda: self._written_beside(name, row, compute))
+        if answer is TIMEOUT:
+            self._parts.watch.failed(_of_characters(row), TIMEOUT.why, _SLOW)
+        return answer
 
     def adopt(self, worker_sets: Iterable[WorkerSet]) -> None:
         """Begin to load the tokenizers of *worker_sets*, and let go of all others."""
@@ -158,6 +159,22 @@ class TokenizingReader:
         """End what is under way."""
         await self._work.stop()
 
+    async def _written_beside(
+        self, name: bytes, row: ModelRow, compute: Callable[[], Answer | WorkFailure]
+    ) -> Answer:
+        loop = asyncio.get_running_loop()
+        made = await loop.run_in_executor(self._parts.threads, giving_way, compute)
+        return self._written(name, row, made)
+
+    def _written(self, name: bytes, row: ModelRow, made: Answer | WorkFailure) -> Answer:
+        """Return blocks of characters, remembered, or said to have failed."""
+        if isinstance(made, WorkFailure):
+            self._parts.watch.failed(_of_characters(row), UNREADABLE.why, made.summary)
+            return UNREADABLE
+        if isinstance(made, PromptBlocks):
+            self._memory.keep(name, made)
+        return made
+
     def _characters(self, api: Api, body: PromptBody, seed: int) -> Answer:
         prompt = read_prompt(api, body)
         if isinstance(prompt, NoBlocks):
@@ -186,7 +203,7 @@ class TokenizingReader:
             return self._settled(name, ask, plan, plan.compute(), started_ns), plan.by
         answer = await self._work.answer(name, lambda: self._beside(name, ask, plan))
         if answer is TIMEOUT:
-            self._parts.watch.failed(worker_set.key, TIMEOUT.why, "too slow, or too many at a time")
+            self._parts.watch.failed(worker_set.key, TIMEOUT.why, _SLOW)
         return answer, plan.by
 
     def _ask(self, question: Question, worker_set: WorkerSet, row: ModelRow) -> Ask | NoBlocks:
@@ -262,3 +279,8 @@ class TokenizingReader:
             watch.took(plan.by, self._parts.clock.monotonic_ns() - started_ns)
             self._memory.keep(name, result)
         return result
+
+
+def _of_characters(row: ModelRow) -> ObjectName:
+    """Return what the log calls prompts for *row* that no worker set reads."""
+    return ObjectName(namespace="*", name=row.name)

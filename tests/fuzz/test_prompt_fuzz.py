@@ -224,4 +224,4 @@ async def test_bodies_from_the_field_have_blocks_or_a_reason(
     async with prompt_rig() as rig:
         members = engines(tokenizer=directory)
         check_answer(await rig.prompts.reader.blocks(asked, members, MODEL))
-        check_answer(rig.prompts.reader.characters(asked, MODEL))
+        check_answer(await rig.prompts.reader.characters(asked, MODEL))

@@ -71,7 +71,7 @@ class ToldReader:
         """Return what it was told."""
         return self.by_set.get(worker_set.key.name, self.answer)
 
-    def characters(self, _question: Question, _row: ModelRow) -> PromptBlocks | NoBlocks:
+    async def characters(self, _question: Question, _row: ModelRow) -> PromptBlocks | NoBlocks:
         """Return what it was told."""
         return self.characters_answer
 

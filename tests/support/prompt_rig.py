@@ -100,9 +100,9 @@ class PromptRig:
         assert isinstance(found, NoBlocks), found
         return found.why, found.is_by_design
 
-    def characters(self, body: object, model: ModelRow = MODEL) -> PromptBlocks:
+    async def characters(self, body: object, model: ModelRow = MODEL) -> PromptBlocks:
         """Return blocks of characters, which there must be."""
-        found = self.prompts.reader.characters(question(body), model)
+        found = await self.prompts.reader.characters(question(body), model)
         assert isinstance(found, PromptBlocks), found
         return found
 

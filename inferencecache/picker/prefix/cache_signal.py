@@ -173,23 +173,25 @@ class CacheSignal:
             return None
         is_salted = bool(sense.question.request.affinity.cache_salt)
         if is_salted or not self._parts.standing.asks_index(worker_set):
-            return self._by_characters(sense, worker_set, row)
+            return await self._by_characters(sense, worker_set, row)
         blocks = await self._parts.reader.blocks(sense.question, worker_set, row)
         if isinstance(blocks, NoBlocks):
             missing = _missing(blocks, worker_set)
             if missing:
                 sense.degraded[missing] = None
-            return self._by_characters(sense, worker_set, row)
+            return await self._by_characters(sense, worker_set, row)
         if not blocks.is_exact:
-            return self._by_characters(sense, worker_set, row)
+            return await self._by_characters(sense, worker_set, row)
         return await self._by_tokens(sense, worker_set, row, blocks)
 
-    def _by_characters(
+    async def _by_characters(
         self, sense: _Sense, worker_set: WorkerSet, row: ModelRow
     ) -> PromptAt | None:
         """Return the prompt for comparing it with what went where before."""
-        blocks = self._parts.reader.characters(sense.question, row)
+        blocks = await self._parts.reader.characters(sense.question, row)
         if isinstance(blocks, NoBlocks):
+            if not blocks.is_by_design:
+                sense.degraded[blocks.why] = None
             return None
         sense.asked(_APPROXIMATE)
         tenant_id = _tenant(sense.question, worker_set)

@@ -58,7 +58,7 @@ class PromptReader(Protocol):
         """
         ...
 
-    def characters(self, question: Question, row: ModelRow) -> PromptBlocks | NoBlocks:
+    async def characters(self, question: Question, row: ModelRow) -> PromptBlocks | NoBlocks:
         """Return blocks of characters, to be compared with nothing but their like.
 
         Requests with another salt, or for another adapter or model, share none.

@@ -113,7 +113,7 @@ async def test_a_fault_of_our_own_ends_no_pick(
         body = chat(("user", "warm"))
         for members in (engines(tokenizer=tmp_path), engines(url="http://127.0.0.1:1")):
             assert await rig.why(body, members) == ("tokenizer_failed", False)
-        found = rig.prompts.reader.characters(question(body), MODEL)
+        found = await rig.prompts.reader.characters(question(body), MODEL)
 
         assert isinstance(found, NoBlocks)
         assert (found.why, found.is_by_design) == ("prompt_unreadable", False)
@@ -128,6 +128,6 @@ async def test_a_prompt_computed_anew_has_no_characters_either() -> None:
     async with prompt_rig() as rig:
         asked = question(chat(("user", "warm " * 100), prompt_logprobs=0))
 
-        assert rig.prompts.reader.characters(asked, MODEL) == NoBlocks(
+        assert await rig.prompts.reader.characters(asked, MODEL) == NoBlocks(
             why="prompt_logprobs", is_by_design=True
         )

@@ -151,6 +151,17 @@ def test_one_set_without_its_tokenizer_leaves_the_other_its_matches() -> None:
     assert found.source is PrefixSource.PRECISE
 
 
+def test_a_prompt_that_cannot_be_compared_by_characters_is_missing() -> None:
+    """Who goes by what was sent where is told when that cannot be known, unless by design."""
+    by_memory = replace(SET, prefix=PrefixUse.APPROXIMATE)
+    rig = PrefixRig(by_memory)
+    rig.reader.characters_answer = NoBlocks(why="prompt_too_long")
+    found = rig.sense(question(tenant="t"))
+    assert (found.degraded, found.source) == (("prompt_too_long",), PrefixSource.NONE)
+    rig.reader.characters_answer = NoBlocks(why="api", is_by_design=True)
+    assert rig.sense(question(tenant="t")).degraded == ()
+
+
 def test_what_engines_never_read_from_a_cache_is_warm_nowhere() -> None:
     """They compute such a prompt as a whole; nothing is missing, and nothing is remembered."""
     rig = PrefixRig(SET)
