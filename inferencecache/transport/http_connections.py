@@ -117,7 +117,7 @@ class HttpServer:
         """
         address = BindAddress.parse(self._settings.bind_address)
         self._opened = opened = open_listening_socket(self._name, address)
-        self._server = web.Server(
+        self._server = _Server(
             self._answer,
             handler_cancellation=self._ends_with_peer,
             access_log=None,
@@ -181,6 +181,27 @@ class HttpServer:
             return await self._answer_page(request)
         finally:
             watch.request_ended()
+
+
+class _Handler(web.RequestHandler):
+    """aiohttp's protocol, but for the words of an answer to what is no request."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - quotes the head, which may hold a token
+    ) -> web.StreamResponse:
+        """Say that it is none, and close."""
+        answer = super().handle_error(request, status, exc, "the request cannot be read\n")
+        answer.headers["X-Content-Type-Options"] = "nosniff"
+        return answer
+
+
+class _Server(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        return _Handler(self, loop=self._loop, **self._kwargs)
 
 
 class _Watch(asyncio.Protocol):
