@@ -6,6 +6,7 @@ from typing import Final
 from inferencecache.events.adapters import AdapterNames
 from inferencecache.events.blocks import BlockGroup
 from inferencecache.events.chunking import fits
+from inferencecache.events.key_table import KeyTable
 from inferencecache.events.mapper_counters import Drop, MapperCounters
 from inferencecache.events.mediums import GPU_LANE
 from inferencecache.events.messages import BlockStored
@@ -23,18 +24,30 @@ class Admission:
     Attributes:
         index_size: Tokens per block of the index.
         adapters: Names of adapters.
-        counters: Where refusals of named things are counted.
+        counters: Where refusals are counted.
+        keys: Where the partitions are.
+        adapters_max: Most of them.
     """
 
     index_size: int
     adapters: AdapterNames
     counters: MapperCounters
+    keys: KeyTable
+    adapters_max: int
 
     def adapter_of(self, event: BlockStored) -> str | None:
-        """Return the partition of *event*, None (counted) when its adapter has no known name."""
+        """Return the partition of *event*.
+
+        Returns:
+            None, counted, when its adapter has no known name or is one too many.
+        """
         adapter_id = self.adapters.resolve(event.lora_id, event.lora_name)
         if adapter_id is None:
             self.counters.unmapped_adapter(event.lora_id, event.lora_name)
+            self.counters.drop(Drop.ADAPTER)
+        elif not self.keys.has_room_for(adapter_id, self.adapters_max):
+            self.counters.drop(Drop.ADAPTERS)
+            return None
         return adapter_id
 
     def size_fault(self, event: BlockStored, group: BlockGroup, lane: int) -> Drop | None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 STRETCH_BLOCKS: Final = 128
 """Blocks after which another stretch is begun; one may hold twice as many."""
 
+_OPEN_MAX: Final = 256
+
 
 class Stretch(msgspec.Struct, gc=False):
     """Blocks that were stored one after another.
@@ -77,6 +79,8 @@ class BlockTable:
     def stretch(self, adapter_id: str) -> Stretch:
         """Return where the next block goes, or the next :data:`STRETCH_BLOCKS` at most."""
         found = self._open.get(adapter_id)
+        if found is None and len(self._open) >= _OPEN_MAX:
+            self._close_all()
         if found is None or len(found.engine_hashes) >= STRETCH_BLOCKS:
             found = Stretch(adapter_id, self._next_number, [])
             self._next_number += 1
@@ -86,12 +90,15 @@ class BlockTable:
 
     def turn_over(self) -> int:
         """Return the least number of the stretches that blocks go to from now on."""
+        self._close_all()
+        return self.stretch("").number
+
+    def _close_all(self) -> None:
+        """Add to no stretch any more; the next call of :meth:`stretch` makes one."""
         for found in self._open.values():
             if not found.engine_hashes:
                 del self._stretches[found.number]
         self._open.clear()
-        self.latest = self.stretch("")
-        return self.latest.number
 
     def insert(self, engine_hash: int, block: "Block") -> None:
         """Add a block that is not held, the youngest now."""

@@ -49,6 +49,18 @@ class KeyTable:
             found = self._partitions[adapter_id] = new_shards()
         return found
 
+    def has_room_for(self, adapter_id: str, adapters_max: int) -> bool:
+        """Tell whether an adapter has keys or may have; those that have none any more go.
+
+        Nobody may hold on to a partition meanwhile.
+        """
+        if adapter_id in self._partitions or len(self._partitions) < adapters_max:
+            return True
+        self._partitions = {
+            name: shards for name, shards in self._partitions.items() if any(shards)
+        }
+        return len(self._partitions) < adapters_max
+
     def move(
         self, adapter_id: str, key: int, before: CacheTier, after: CacheTier
     ) -> tuple[CacheTier, CacheTier]:

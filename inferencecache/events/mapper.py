@@ -65,6 +65,8 @@ class EventMapper:
             index_size=settings.block_size_tokens,
             adapters=AdapterNames(names, use_event_name=settings.lora_name_from_event),
             counters=self.counters,
+            keys=self._ledger.keys,
+            adapters_max=settings.adapters_max,
         )
         self._orphans = Orphans(
             blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns
@@ -295,12 +297,11 @@ class EventMapper:
             return None
         adapter_id = self._admission.adapter_of(event)
         if adapter_id is None:
-            self.counters.drop(Drop.ADAPTER)
             return None
         usual_size = group.block_size
         cause = self._admission.size_fault(event, group, lane)
         if cause is not None:
-            self._refuse(cause, group, event, lane, changes)
+            self._refuse(cause, (group, adapter_id, lane), event, changes)
             return None
         if group.block_size != usual_size:
             space.routes.clear()
@@ -313,6 +314,8 @@ class EventMapper:
         """Return why a store is not looked at further, None if it is."""
         if event.is_remote:
             return Drop.REMOTE
+        if not space.has_room_for(event.group_idx, self._settings.groups_max):
+            return Drop.GROUPS
         known = space.prefix_groups.get(event.group_idx)
         is_prefix = is_prefix_group(event.kv_cache_spec_kind, event.group_idx, known=known)
         if event.kv_cache_spec_kind:
@@ -326,12 +329,10 @@ class EventMapper:
             return Drop.GROUP
         return None if event.block_hashes else Drop.EMPTY
 
-    def _refuse(
-        self, cause: Drop, group: BlockGroup, event: BlockStored, lane: int, changes: Changes
-    ) -> None:
+    def _refuse(self, cause: Drop, route: Route, event: BlockStored, changes: Changes) -> None:
         """Drop a store whose blocks cannot be made new; copies of known ones still count."""
         if cause == Drop.FOREIGN_CHUNK:
-            self._ledger.copy_known(group, event, lane, changes)
+            self._ledger.copy_known(route[0], event, route[2], changes)
         else:
             self.counters.drop(cause)
 

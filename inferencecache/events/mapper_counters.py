@@ -17,9 +17,11 @@ class Drop(StrEnum):
 
     REMOTE = "remote"
     GROUP = "group"
+    GROUPS = "groups"
     EMPTY = "empty"
     UNKNOWN_BLOCK = "unknown_block"
     ADAPTER = "adapter"
+    ADAPTERS = "adapters"
     SELF_PARENT = "self_parent"
     REPEATED_HASH = "repeated_hash"
     BLOCK_SIZE = "block_size"

@@ -50,6 +50,12 @@ class RankSpace:
         for group in self.groups.values():
             group.doubt()
 
+    def has_room_for(self, group_idx: int, groups_max: int) -> bool:
+        """Tell whether a group is known or may be."""
+        if group_idx in self.groups or group_idx in self.prefix_groups:
+            return True
+        return max(len(self.groups), len(self.prefix_groups)) < groups_max
+
     def group(self, group_idx: int) -> BlockGroup:
         """Return a group, made on first use."""
         found = self.groups.get(group_idx)

@@ -184,6 +184,23 @@ class MapperSettings:
         minimum=1,
         help="Data-parallel ranks tracked per engine.",
     )
+    groups_max: int = knob(
+        64,
+        flag="max-groups",
+        kind=KnobKind.INTEGER,
+        unit="KV cache groups",
+        minimum=1,
+        help="KV cache groups tracked per rank; blocks of further ones are dropped.",
+    )
+    adapters_max: int = knob(
+        1_024,
+        flag="max-adapters",
+        kind=KnobKind.INTEGER,
+        unit="adapters",
+        minimum=1,
+        help="Adapters with blocks at a time, the base model included; blocks of further ones are "
+        "dropped.",
+    )
     clock_skew_max_ns: int = knob(
         60 * NS_PER_S,
         flag="max-clock-skew",

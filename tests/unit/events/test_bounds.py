@@ -82,6 +82,43 @@ def test_block_without_a_boundary_has_no_key() -> None:
     assert block.tail == b""
 
 
+def test_groups_of_a_rank_are_bounded() -> None:
+    """Further ones are dropped, whatever they are; known ones go on, and a clear makes room."""
+    producer = Producer(groups_max=2)
+    kinds = ["full_attention", "mamba"]
+    for group, kind in enumerate(kinds):
+        producer.feed(stored([1], ONE, group_idx=group, kv_cache_spec_kind=kind))
+    for group in range(2, 500):
+        late = stored([1], tokens(group * 50, 1), group_idx=group, kv_cache_spec_kind=kinds[0])
+        producer.mapper.apply(batch_of([late, moved([1], "CPU", group_idx=group + 500)]), 0)
+    assert producer.drops() == {"group": 1, "groups": 2 * 498}
+    assert producer.held == dict.fromkeys(keys(ONE), T1)
+
+    producer.feed(stored([2], tokens(16, 1), parent=1, group_idx=0))
+    assert len(producer.held) == 2
+    producer.feed(CLEARED, stored([1], ONE, group_idx=7, kv_cache_spec_kind=kinds[0]))
+    assert producer.held == dict.fromkeys(keys(ONE), T1)
+
+
+def test_adapters_with_blocks_are_bounded_and_others_forgotten() -> None:
+    """There is room for another as soon as one has no blocks any more."""
+    producer = Producer(lora_name_from_event=True, adapters_max=3)
+    for number in range(2_000):
+        producer.mapper.apply(
+            batch_of([stored([number], ONE, lora_name=f"a{number}"), removed([number])]), 0
+        )
+    assert producer.drops() == {}
+    assert len(producer.mapper._ledger.keys._partitions) <= 3
+    assert len(producer.mapper._ranks[0].groups[0].blocks._stretches) <= 256
+
+    named = [stored([number], ONE, lora_name=f"b{number}") for number in range(4)]
+    producer.feed(*named)
+    assert set(producer.held) == {key for number in range(3) for key in keys(ONE, f"b{number}")}
+    assert producer.drops() == {"adapters": 1}
+    producer.feed(removed([1]), named[3])
+    assert set(producer.held) == {key for number in (0, 2, 3) for key in keys(ONE, f"b{number}")}
+
+
 def test_routes_are_bounded_and_follow_what_is_learnt() -> None:
     """Many kinds of stores do not pile up, and a larger block size ends old routes."""
     producer = Producer(lora_name_from_event=True)
