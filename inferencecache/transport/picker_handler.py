@@ -12,7 +12,7 @@ from inferencecache.picker.decisions import usable
 from inferencecache.service.access import Access
 from inferencecache.settings.picker import PickerSettings
 from inferencecache.transport.boundary import Boundary
-from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require
+from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require, require_any
 from inferencecache.transport.picker_chunk import OutgoingChunk, read_chunk
 from inferencecache.transport.picker_convert import (
     abort_report,
@@ -70,7 +70,8 @@ class PickerHandler:
     async def push_body(
         self, request_iterator: AsyncIterator[Chunk | None], context: Context
     ) -> pb.PushBodyResponse:
-        """Take a body in."""
+        """Take a body in; for which tenant is said later, by `Pick`."""
+        require_any(self._guard, "PushBody", context, Access.READ)
         return await self._uploads.receive(request_iterator, context)
 
     async def pick(self, request: pb.PickRequest, context: Context) -> pb.PickResponse:

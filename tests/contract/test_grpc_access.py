@@ -13,6 +13,8 @@ from certificates import Authority, Pair, replace_file
 from controlled import SCOPE, Controlled, controlled, update
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from inferencecache.kinference.v1 import picker_pb2 as picker_pb
+from inferencecache.kinference.v1.picker_pb2_grpc import PickerStub
 from inferencecache.settings.resources import ResourceSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.settings.tls import TlsSettings
@@ -59,11 +61,13 @@ class Guarded:
         )
 
     @asynccontextmanager
-    async def stub(self, control: Controlled, client: Pair) -> AsyncIterator[Any]:
-        """Connect as *client*."""
+    async def stub(
+        self, control: Controlled, client: Pair, kind: type[Any] = rpc.InferenceCacheStub
+    ) -> AsyncIterator[Any]:
+        """Connect as *client*, to the service of a *kind* of stub."""
         credentials = self.authority.channel_credentials(client)
         async with grpc.aio.secure_channel(control.server.grpc_target, credentials) as channel:
-            yield rpc.InferenceCacheStub(channel)
+            yield kind(channel)
 
 
 @pytest.fixture
@@ -102,6 +106,26 @@ async def test_writers_write_and_readers_read(guarded: Guarded) -> None:
         assert await control.metric(denied, method="ReportCacheState") == 1
         assert await control.metric(denied, method="PublishEvent") == 1
         assert await control.metric(denied, method="GetCacheState") == 1
+
+
+async def test_a_gateway_picks_for_its_tenants_only(guarded: Guarded) -> None:
+    """Whoever may pick for none cannot fill the room for bodies, either."""
+    gateway = guarded.authority.client(dns="gateway.example")
+    engine = guarded.authority.client(uri="spiffe://x/engine")
+    stranger = guarded.authority.client("stranger")
+    body = [picker_pb.BodyChunk(chunk=b'{"model":"m"}')]
+    async with controlled(guarded.settings) as control:
+        async with guarded.stub(control, gateway, PickerStub) as stub:
+            for tenant, code in (("t1", None), ("t2", DENIED), ("", DENIED)):
+                pushed = await stub.PushBody(iter(body))
+                request = picker_pb.PickRequest(body_stream_id=pushed.stream_id, tenant=tenant)
+                assert await code_of(stub.Pick(request)) is code
+        for other in (engine, stranger):
+            async with guarded.stub(control, other, PickerStub) as stub:
+                assert await code_of(stub.PushBody(iter(body))) is DENIED
+        denied = "inferencecache_grpc_access_denied_total"
+        assert await control.metric(denied, method="Pick") == 2
+        assert await control.metric(denied, method="PushBody") == 2
 
 
 async def test_a_refused_stream_says_why_however_quick_the_refusal(guarded: Guarded) -> None:
