@@ -123,7 +123,7 @@ async def paced_picks(
         started = perf_counter()
         picked = await gateway.pick(stream_id)
         times.append((perf_counter() - started) * 1_000)
-        await gateway.finish(picked)
+        await gateway.pull(picked)
 
     tasks = []
     for _ in range(count):
