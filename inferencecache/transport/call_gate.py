@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 import grpc
 
+from inferencecache.transport.boundary import Context
 from inferencecache.transport.request_parts import RequestParts
 from inferencecache.transport.rpc_table import Behaviour, RpcHandler
 
@@ -78,7 +79,7 @@ class _Passage:
         """
         if inspect.isasyncgenfunction(behaviour):
 
-            async def pass_stream(request: object, context: Any) -> AsyncIterator[object]:  # noqa: ANN401 - the library's own
+            async def pass_stream(request: object, context: Context) -> AsyncIterator[object]:
                 request = RequestParts(context) if is_sent_in_parts else request
                 if not self.is_open:
                     await _turn_away(request, context, is_sent_in_parts=is_sent_in_parts)
@@ -88,7 +89,7 @@ class _Passage:
 
             return pass_stream
 
-        async def pass_call(request: object, context: Any) -> object:  # noqa: ANN401 - the library's own
+        async def pass_call(request: object, context: Context) -> object:
             request = RequestParts(context) if is_sent_in_parts else request
             if not self.is_open:
                 await _turn_away(request, context, is_sent_in_parts=is_sent_in_parts)
@@ -106,7 +107,7 @@ class _Passage:
             async with asyncio.timeout(limit_s):
                 await self._when_empty.wait()
 
-    def _enter(self, context: Any) -> None:  # noqa: ANN401 - the library's own
+    def _enter(self, context: Any) -> None:  # noqa: ANN401 - its stubs want another callback
         self._inside += 1
         context.add_done_callback(self._leave)
 
@@ -116,7 +117,12 @@ class _Passage:
             self._when_empty.set()
 
 
-async def _turn_away(request: Any, context: Any, *, is_sent_in_parts: bool) -> NoReturn:  # noqa: ANN401 - the library's own
+async def _turn_away(
+    request: Any,  # noqa: ANN401 - a message, or what gives them out
+    context: Context,
+    *,
+    is_sent_in_parts: bool,
+) -> NoReturn:
     """End a call with UNAVAILABLE, once its caller has sent everything.
 
     The library tells a caller that is still sending that its own call broke, and not our status.

@@ -6,13 +6,15 @@ at everything comes by, where the call ends before the iterator does. This one k
 """
 
 from collections.abc import AsyncIterator
-from typing import Any, final
+from typing import final
 
 import grpc
 
+from inferencecache.transport.boundary import Context
+
 
 @final
-class RequestParts(AsyncIterator[Any]):
+class RequestParts(AsyncIterator[object]):
     """Reads what a client sends, message by message.
 
     Args:
@@ -21,16 +23,16 @@ class RequestParts(AsyncIterator[Any]):
 
     __slots__ = ("_context",)
 
-    def __init__(self, context: Any) -> None:  # noqa: ANN401 - the library's own
+    def __init__(self, context: Context) -> None:
         self._context = context
 
-    async def __anext__(self) -> Any:  # noqa: ANN401 - whatever the call's reader makes
+    async def __anext__(self) -> object:
         """Wait for the next message.
 
         Raises:
             StopAsyncIteration: The client sends no more, or has gone.
         """
-        message = await self._context.read()
+        message: object = await self._context.read()
         if message is grpc.aio.EOF:
             raise StopAsyncIteration
         return message

@@ -17,7 +17,7 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from inferencecache.transport.boundary import Boundary
+from inferencecache.transport.boundary import Boundary, Context
 from inferencecache.transport.deserialize import lenient
 
 RpcHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -93,7 +93,7 @@ def _guard(method: MethodDescriptor, behaviour: Behaviour, boundary: Boundary) -
 def _guard_unary(
     name: str, behaviour: Behaviour, boundary: Boundary, hear_out: Callable[[Any], Awaitable[None]]
 ) -> Behaviour:
-    async def guarded(request: object, context: Any) -> object:  # noqa: ANN401 - the library's own
+    async def guarded(request: object, context: Context) -> object:
         if request is None:
             await boundary.refuse_unparsable(name, context)
         try:
@@ -111,7 +111,7 @@ def _guard_unary(
 
 
 def _guard_stream(name: str, behaviour: Behaviour, boundary: Boundary) -> Behaviour:
-    async def guarded(request: object, context: Any) -> AsyncIterator[object]:  # noqa: ANN401 - the library's own
+    async def guarded(request: object, context: Context) -> AsyncIterator[object]:
         if request is None:
             await boundary.refuse_unparsable(name, context)
         try:
@@ -141,7 +141,7 @@ async def _heard(_request: object) -> None:
     """Do nothing: a single message has arrived when its handler begins."""
 
 
-async def _hear_out(requests: Any) -> None:  # noqa: ANN401 - the library's own
+async def _hear_out(requests: Any) -> None:  # noqa: ANN401 - messages, or one
     """Take in what a caller is just sending, in vain.
 
     The library tells a caller that is still sending that its own call broke, and not our status.
