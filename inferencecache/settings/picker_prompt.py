@@ -85,7 +85,8 @@ class PickerPromptSettings:
         kind=KnobKind.INTEGER,
         unit="steps",
         minimum=1,
-        help="Most turns of loops and calls that a chat template may take to write a prompt.",
+        help="Most turns of loops and calls that a chat template may take to write a prompt; of a "
+        "shorter one 2,000 and one for each byte of its body.",
     )
     cache_bytes_max: int = knob(
         64 * _MIB,

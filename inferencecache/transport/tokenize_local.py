@@ -74,12 +74,15 @@ class LocalTokenizer:
         """The date, if it stands in what this tokenizer's templates write; else empty."""
         return "" if self._now is None else self._now().date().isoformat()
 
-    def tokens(self, prompt: TextPrompt | Conversation, engine: EngineKind) -> Tokens:
+    def tokens(
+        self, prompt: TextPrompt | Conversation, engine: EngineKind, steps_max: int | None = None
+    ) -> Tokens:
         """Return the tokens of *prompt*.
 
         Args:
             prompt: What a body asks for.
             engine: Who would tokenize it, since they prepare conversations differently.
+            steps_max: Most steps of a template, if fewer than it may take at all.
 
         Raises:
             NoTemplateError: It is a conversation, and there is no template.
@@ -88,19 +91,22 @@ class LocalTokenizer:
         """
         if isinstance(prompt, TextPrompt):
             return Tokens(token_ids=self._encode(prompt.text, prompt.adds_special_tokens))
-        before, behind = self.written(prompt, engine)
+        before, behind = self.written(prompt, engine, steps_max)
         adds = prompt.adds_special_tokens
         return Tokens(
             token_ids=self._encode(before, adds),
             further=None if behind is None else len(self._encode(behind, adds)),
         )
 
-    def written(self, conversation: Conversation, engine: EngineKind) -> tuple[str, str | None]:
+    def written(
+        self, conversation: Conversation, engine: EngineKind, steps_max: int | None = None
+    ) -> tuple[str, str | None]:
         """Return what the template writes before the first picture and behind it.
 
         Args:
             conversation: The prompt.
             engine: Who would tokenize it.
+            steps_max: Most steps of the template, if fewer than it may take at all.
 
         Raises:
             NoTemplateError: There is no template.
@@ -108,7 +114,7 @@ class LocalTokenizer:
             Exception: Whatever the template raises.
         """
         rendered, appended = as_rendered(conversation, engine)
-        return before_media(self._rendered(rendered, engine) + appended)
+        return before_media(self._rendered(rendered, engine, steps_max) + appended)
 
     def pieces(self, text: str) -> list[str]:
         """Return *text* in pieces whose tokens, one after the other, are its own."""
@@ -124,10 +130,12 @@ class LocalTokenizer:
             return [self._bos, *token_ids]
         return token_ids
 
-    def _rendered(self, conversation: Conversation, engine: EngineKind) -> str:
+    def _rendered(
+        self, conversation: Conversation, engine: EngineKind, steps_max: int | None
+    ) -> str:
         template = self._template(has_tools=conversation.tools is not None)
         variables = template_variables(conversation, engine, knows_parts=template.knows_parts)
-        text = template.render({**self._special_tokens, **variables})
+        text = template.render({**self._special_tokens, **variables}, steps_max)
         if not conversation.continues_final_message:
             return text
         kept = continued(text, conversation)

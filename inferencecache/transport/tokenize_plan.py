@@ -21,6 +21,9 @@ IDS: Final = "token_ids"
 LOCAL: Final = "local"
 ENGINE: Final = "engine"
 
+_STEPS_MIN: Final = 2_000
+"""Steps of a template for what stands in no body, beside one for each byte that does."""
+
 Result = PromptBlocks | NoBlocks | Learned | WorkFailure
 Compute = Callable[[], Result]
 Fetch = Callable[[], Coroutine[Any, Any, Result]]
@@ -125,7 +128,7 @@ def local_plan(ask: Ask, loaded: Loaded, learning: Learning) -> Computed:
         if isinstance(prompt, TokenIdPrompt):
             return MALFORMED
         if isinstance(prompt, TextPrompt) or prompt.adds_special_tokens:
-            tokens = loaded.tokenizer.tokens(prompt, ask.worker_set.engine)
+            tokens = loaded.tokenizer.tokens(prompt, ask.worker_set.engine, _steps_max(ask))
             return token_blocks(tokens, ask.block_tokens)
         return _continued(prompt, ask, loaded, learning)
 
@@ -136,7 +139,7 @@ def local_plan(ask: Ask, loaded: Loaded, learning: Learning) -> Computed:
 def _continued(conversation: Conversation, ask: Ask, loaded: Loaded, learning: Learning) -> Learned:
     """Return the blocks of a conversation, of which only what is new is tokenized."""
     tokenizer = loaded.tokenizer
-    before, behind = tokenizer.written(conversation, ask.worker_set.engine)
+    before, behind = tokenizer.written(conversation, ask.worker_set.engine, _steps_max(ask))
     pieces = tokenizer.pieces(before)
     context = f"{loaded.number} {ask.block_tokens}".encode()
     names = TextNames(learning.key, context).names_of(pieces)
@@ -175,6 +178,11 @@ def engine_plan(ask: Ask, engines: EngineTokenizer) -> Fetched:
 
     source = f"engine {ask.worker_set.key} {ask.worker_set.generation} {ask.row.name}"
     return Fetched(by=ENGINE, context=_context(source, ask), fetch=fetch)
+
+
+def _steps_max(ask: Ask) -> int:
+    """Return how many steps a template may take: short prompts are written on the event loop."""
+    return _STEPS_MIN + ask.body.length
 
 
 def _context(source: str, ask: Ask) -> bytes:

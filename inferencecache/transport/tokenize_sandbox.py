@@ -59,9 +59,9 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         limited: nodes.Template = _Limiting().visit(self.parse(source))
         return limited
 
-    def begin(self) -> None:
-        """Give the thread all its steps, for a prompt that it is about to write."""
-        self._run.left = self._steps_max
+    def begin(self, steps_max: int | None = None) -> None:
+        """Give the thread its steps, all or fewer, for a prompt that it is about to write."""
+        self._run.left = self._steps_max if steps_max is None else min(steps_max, self._steps_max)
 
     def call(self, context: Context, called: Any, /, *args: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever a template calls
         """Call what a template calls, as one step."""

@@ -43,8 +43,12 @@ class ChatTemplate:
         )
         self.tells_date = _DATE in source
 
-    def render(self, variables: Mapping[str, Any]) -> str:
+    def render(self, variables: Mapping[str, Any], steps_max: int | None = None) -> str:
         """Return what it writes.
+
+        Args:
+            variables: What it is given.
+            steps_max: Most turns of loops and calls, if fewer than it may take at all.
 
         Raises:
             TooMuchTextError: That is too much.
@@ -53,7 +57,7 @@ class ChatTemplate:
         """
         pieces: list[str] = []
         length = 0
-        self._sandbox.begin()
+        self._sandbox.begin(steps_max)
         for piece in self._template.generate(variables):
             pieces.append(piece)
             length += len(piece)

@@ -239,6 +239,20 @@ async def test_an_answer_goes_on_where_its_last_turn_ends(tmp_path: Path) -> Non
         assert found == plain_blocks(token_ids, BLOCK_TOKENS)
 
 
+async def test_a_template_may_do_more_for_a_longer_prompt(tmp_path: Path) -> None:
+    """What is written on the event loop is not held up by a template that repeats much."""
+    loops = "{% for i in range(5000) %}{% endfor %}{{ messages[-1].content }}"
+    write_tokenizer(tmp_path / "t", chat_template=loops)
+    members = engines(tokenizer=tmp_path / "t")
+    async with prompt_rig() as rig, prompt_rig(template_steps_max=4_999) as strict:
+        await rig.exact(chat(("user", "a" * 5_000)), members)
+        for found in (
+            await rig.why(chat(("user", "a" * 1_000)), members),
+            await strict.why(chat(("user", "a" * 5_000)), members),
+        ):
+            assert found == ("tokenizer_failed", False)
+
+
 @pytest.mark.parametrize(
     "template",
     [
