@@ -14,6 +14,7 @@ from certificates import Authority
 OWN_TOKEN = "token-of-this-pod"  # noqa: S105 - of a cluster that exists in tests only
 CONTROLLER = "system:serviceaccount:cache:controller"
 PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
+REDIRECTS = {302, 307, 308}
 
 
 @dataclass(kw_only=True)
@@ -63,7 +64,8 @@ class Cluster:
         self.was_asked.set()
         await self.may_answer.wait()
         if self.answer is not None:
-            return web.Response(status=self.status, body=self.answer)
+            elsewhere = {"Location": PATH} if self.status in REDIRECTS else None
+            return web.Response(status=self.status, body=self.answer, headers=elsewhere)
         return web.json_response({**body, "status": self._status(spec)}, status=self.status)
 
     def _status(self, spec: dict[str, Any]) -> dict[str, Any]:

@@ -93,6 +93,7 @@ async def test_without_an_authority_those_of_the_system_are_not_trusted(
         (500, b""),
         (403, b"{}"),
         (302, b""),
+        (307, b""),
         (201, b""),
         (201, b"[]"),
         (201, b"{}"),
@@ -113,6 +114,7 @@ async def test_any_other_answer_is_no_word_at_all(
         reviewer = reviewer_of(running)
         with pytest.raises(ReviewUnavailableError):
             await reviewer.review("t", "")
+        assert running.asked == [{"token": "t"}]  # and nobody else was
         await reviewer.close()
 
 
