@@ -25,6 +25,7 @@ async def test_a_body_that_does_not_come_is_given_up() -> None:
     async with controlled(settings) as control, asyncio.timeout(30):
         reply = await control.ask("POST", "/policy", silence())  # type: ignore[arg-type] # any body
         assert (reply.status, reply.text) == (408, "the body did not arrive in time\n")
+        assert reply.headers["Connection"] == "close"  # the rest of it is no next request
 
 
 async def test_more_requests_than_there_is_room_for_are_turned_away() -> None:
