@@ -62,6 +62,13 @@ async def test_expired_ids_are_no_error() -> None:
         assert in_flight(served) == 0
 
 
+async def test_a_final_report_takes_no_body_away(served: ServedPicker) -> None:
+    """D64: calls of a request may overtake each other."""
+    picked = await served.push_and_pick()
+    assert await served.final(picked.response_id)
+    assert len(await served.pull(picked.response_id)) == picked.body_total_bytes > 0
+
+
 async def test_only_decisions_that_nobody_has_ended_count_as_expired() -> None:
     """One that has its final report has not been abandoned, however late a first one might come."""
     clock = ManualClock(1)
