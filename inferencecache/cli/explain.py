@@ -65,7 +65,9 @@ def explain(given: Mapping[str, Any], settings: ExplainSettings) -> None:
 
     parameters = {"tenant": given["tenant"], "pool": given["model_pool"], "qos": given["qos"]}
     try:
-        answer = ask_server(settings.control, _body(given["body"]), parameters)
+        answer = ask_server(
+            settings.control, _body(given["body"], settings.body.bytes_max), parameters
+        )
     except ControlPageError as error:
         sys.stderr.write(f"inferencecache: error: {error}\n")
         raise typer.Exit(_NOWHERE) from error
@@ -79,12 +81,20 @@ def explain(given: Mapping[str, Any], settings: ExplainSettings) -> None:
         raise typer.Exit(_NOWHERE)
 
 
-def _body(path: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
+def _body(path: str, bytes_max: int) -> bytes:
     try:
-        return Path(path).read_bytes()
+        content = _read(path, bytes_max + 1)
     except OSError as error:
         raise ConfigError(
             field="--body", value=path, allowed=f"a readable file ({error.strerror})"
         ) from error
+    if len(content) > bytes_max:
+        raise ConfigError(field="--body", value=path, allowed=f"at most {bytes_max:,} bytes")
+    return content
+
+
+def _read(path: str, bytes_max: int) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read(bytes_max)
+    with Path(path).open("rb") as file:
+        return file.read(bytes_max)

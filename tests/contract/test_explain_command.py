@@ -74,3 +74,13 @@ async def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     body.write_text("{}")
     silent = await run_explain("--control-url=http://127.0.0.1:1", f"--body={body}")
     assert silent.code == 1
+
+
+async def test_a_body_without_end_is_not_read_to_it() -> None:
+    """One line says how much there may be; nobody is asked."""
+    endless = await run_explain("--body=/dev/zero", "--explain-max-body-bytes=100000")
+
+    assert endless.code == 2
+    assert endless.stderr == [
+        "inferencecache: error: --body: '/dev/zero' is not allowed; expected at most 100,000 bytes"
+    ]
