@@ -34,7 +34,9 @@ def demo(settings: DemoCommandSettings) -> None:
         with view:
             standing = run_demo(settings.demo, view)
     except ListenError as error:
-        sys.stderr.write(f"inferencecache: error: {error}\n")
+        flags = "--listen, --engine-control-listen and --control-listen name others"
+        refusal = f"cannot listen on {error.address}: {error.reason}; {flags}"
+        sys.stderr.write(f"inferencecache: error: {refusal}\n")
         raise typer.Exit(FAILED) from error
     view.ended(standing)
     raise typer.Exit(AGREED if standing.differences == 0 else FAILED)
