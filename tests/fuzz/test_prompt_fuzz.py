@@ -146,7 +146,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loaded(directory: Path) -> Loaded:
     """Have it in memory."""
     limits = LoadLimits(
-        file_bytes_max=1 << 24, characters_max=1 << 20, now=lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        file_bytes_max=1 << 24,
+        characters_max=1 << 20,
+        steps_max=1_000_000,
+        now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
     )
     return Loaded(load_tokenizer(TokenizerPlace(str(directory), ""), limits), 1)
 
