@@ -1,22 +1,14 @@
-"""Run one server as the whole of a process: signals in, exit code out."""
+"""Run one server as the whole of a process."""
 
-import asyncio
-import signal
 import sys
+from functools import partial
 
 import uvloop
 
-from inferencecache.app.collector import calm_collector, collect_rarely
 from inferencecache.app.server import Server
+from inferencecache.app.service_process import serve_until_ended
 from inferencecache.settings.server import ServerSettings
-from inferencecache.transport.listen import ListenError
-from inferencecache.transport.start_error import StartError
-from inferencecache.transport.structured_log import StructuredLog, configure_log
-
-STOPPED = 0
-FAILED = 1
-
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from inferencecache.transport.structured_log import configure_log
 
 
 def run_process(settings: ServerSettings) -> int:
@@ -30,44 +22,5 @@ def run_process(settings: ServerSettings) -> int:
         ConfigError: The settings make no sense together.
     """
     configure_log(settings.logs, sys.stderr, grpc_settings=settings.grpc)
-    return uvloop.run(_serve(settings))
-
-
-async def _serve(settings: ServerSettings) -> int:
-    log = StructuredLog()
-    asked_to_stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, asked_to_stop.set)
-    try:
-        server = Server(settings, log)
-        await server.start()
-    except (ListenError, StartError) as error:
-        _log_refusal(log, error)
-        return FAILED
-    calm_collector()
-    collecting = asyncio.create_task(collect_rarely(settings.process.collect_interval_ns))
-    broken = asyncio.create_task(server.wait_broken())
-    stopping = asyncio.create_task(asked_to_stop.wait())
-    await asyncio.wait((broken, stopping), return_when=asyncio.FIRST_COMPLETED)
-    code = STOPPED
-    if not stopping.done():
-        code = FAILED
-        _log_failure(log, broken)
-    stopping.cancel()
-    collecting.cancel()
-    await server.stop()
-    await asyncio.gather(broken, stopping, collecting, return_exceptions=True)
-    return code
-
-
-def _log_refusal(log: StructuredLog, error: ListenError | StartError) -> None:
-    if isinstance(error, StartError):
-        log.error(error.event, reason=error.reason)
-        return
-    log.error("serve_error", listener=error.listener, addr=error.address, reason=error.reason)
-
-
-def _log_failure(log: StructuredLog, broken: asyncio.Task[None]) -> None:
-    error = broken.exception()
-    log.error("serve_error", reason=f"{type(error).__name__}: {error}")
+    make = partial(Server, settings)
+    return uvloop.run(serve_until_ended(make, settings.collector, broken_event="serve_error"))

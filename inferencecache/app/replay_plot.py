@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Final
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from inferencecache.app.plot_file import plot_file
 from inferencecache.simulation import ReplaySummary
 
 _STRATEGIES: Final = (
@@ -27,24 +26,11 @@ def draw_plot(summary: ReplaySummary, path: Path) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    with mpl.rc_context(
-        {
-            "font.size": 10,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "svg.hashsalt": "inferencecache",  # equal numbers give equal files
-        }
-    ):
-        figure = Figure(figsize=(9, 4.2), layout="constrained")
+    title = f"{summary.trace}: {summary.replicas} replicas of {summary.cache_blocks:,} blocks"
+    with plot_file(path, (9, 4.2), title) as figure:
         bars, curves = figure.subplots(1, 2, width_ratios=(2, 3), sharey=True)
         _draw_bars(bars, summary)
         _draw_curves(curves, summary)
-        figure.suptitle(
-            f"{summary.trace}: {summary.replicas} replicas of {summary.cache_blocks:,} blocks",
-            fontsize=11,
-        )
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
-        figure.savefig(path, dpi=144, metadata=metadata)
 
 
 def _draw_bars(axes: Axes, summary: ReplaySummary) -> None:

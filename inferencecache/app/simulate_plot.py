@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from inferencecache.app.plot_file import plot_file
 from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.simulation import CURVE_PERCENTS, SimulationSummary
 
@@ -26,26 +25,15 @@ def draw_simulation(summary: SimulationSummary, path: Path) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    with mpl.rc_context(
-        {
-            "font.size": 10,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "svg.hashsalt": "inferencecache",  # equal numbers give equal files
-        }
-    ):
-        figure = Figure(figsize=(12, 4.2), layout="constrained")
+    title = (
+        f"{summary.workload}: {summary.parameters['engines']} engines, "
+        f"seed {summary.parameters['seed']}"
+    )
+    with plot_file(path, (12, 4.2), title) as figure:
         times, hits, work = figure.subplots(1, 3, width_ratios=(5, 2, 2))
         _draw_times(times, summary)
         _draw_hits(hits, summary)
         _draw_work(work, summary)
-        figure.suptitle(
-            f"{summary.workload}: {summary.parameters['engines']} engines, "
-            f"seed {summary.parameters['seed']}",
-            fontsize=11,
-        )
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
-        figure.savefig(path, dpi=144, metadata=metadata)
 
 
 def _draw_times(axes: Axes, summary: SimulationSummary) -> None:

@@ -72,4 +72,6 @@ def subscribe(sources: Path | None, settings: SubscribeSettings) -> None:
 
     engine = settings.source()
     found = (engine,) if sources is None else read_sources(sources, engine)
-    raise typer.Exit(run_producer(settings.producer(found), settings.once, settings.logs))
+    raise typer.Exit(
+        run_producer(settings.producer(found), settings.once, settings.collector, settings.logs)
+    )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
+from inferencecache.settings.collector import CollectorSettings
 from inferencecache.settings.delivery import ServerTlsSettings
 from inferencecache.settings.gateway_listen import (
     GatewayListenSettings,
@@ -204,4 +205,5 @@ class GatewaySettings:
     resources: ResourceSettings = field(default_factory=ResourceSettings)
     pages: GatewayPageSettings = field(default_factory=GatewayPageSettings)
     process: GatewayProcessSettings = field(default_factory=GatewayProcessSettings)
+    collector: CollectorSettings = field(default_factory=CollectorSettings)
     logs: LogSettings = field(default_factory=LogSettings)

@@ -26,12 +26,3 @@ class ProcessSettings:
         minimum=0,
         help="Longest time that running calls and open streams get to finish after a signal.",
     )
-    collect_interval_ns: int = knob(
-        60 * 60 * NS_PER_S,
-        flag="full-collection-interval",
-        kind=KnobKind.DURATION,
-        unit="ns",
-        minimum=0,
-        help="Time between two garbage collections of everything, each of which stops the server "
-        "for some 35 ms per million blocks; 0 for none.",
-    )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from inferencecache.settings.auth import AuthSettings
+from inferencecache.settings.collector import CollectorSettings
 from inferencecache.settings.control import ControlSettings
 from inferencecache.settings.fleet import FleetSettings
 from inferencecache.settings.grpc import GrpcSettings
@@ -54,5 +55,6 @@ class ServerSettings:
     control: ControlSettings = field(default_factory=ControlSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     process: ProcessSettings = field(default_factory=ProcessSettings)
+    collector: CollectorSettings = field(default_factory=CollectorSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.client import ClientSettings
+from inferencecache.settings.collector import CollectorSettings
 from inferencecache.settings.delivery import DeliverySettings, ServerTlsSettings
 from inferencecache.settings.knob import KnobKind, knob
 from inferencecache.settings.logs import LogSettings
@@ -254,6 +255,7 @@ class SubscribeSettings:
     tls: ServerTlsSettings = field(default_factory=ServerTlsSettings)
     page: ProducerPageSettings = field(default_factory=ProducerPageSettings)
     once: OnceSettings = field(default_factory=OnceSettings)
+    collector: CollectorSettings = field(default_factory=CollectorSettings)
     logs: LogSettings = field(default_factory=LogSettings)
 
     def source(self) -> SourceSettings:
