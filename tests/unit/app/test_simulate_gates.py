@@ -17,7 +17,7 @@ from inferencecache.settings.simulate import SimulateSettings
 SEEDS = (0, 1, 2)
 SHARED = ("sessions", "conversation", "synthetic")
 SHORT = 600
-SATURATING = {"cold": 2.5, "sessions": 20.0, "conversation": 2.5, "synthetic": 2.0}
+SATURATING = {"cold": 2.5, "sessions": 60.0, "conversation": 2.5, "synthetic": 2.0}
 """How many times faster traffic must arrive for queues to grow whatever the picker does."""
 
 _SLACK_TOKENS = 64
