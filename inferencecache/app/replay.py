@@ -76,7 +76,6 @@ def run_replay(trace: ReplayInput, settings: ReplaySettings, watcher: Watcher) -
         ServerAbsentError: The server that was named has never answered.
         ServerLostError: The server does not answer any more.
     """
-    _check(settings)
     return uvloop.run(replay(trace, settings, watcher, SystemClock()))
 
 
@@ -84,6 +83,7 @@ async def replay(
     trace: ReplayInput, settings: ReplaySettings, watcher: Watcher, clock: Clock
 ) -> ReplaySummary:
     """Do what :func:`run_replay` does, on the running loop."""
+    _check(settings)
     async with server_for(settings) as target:
         watcher.started(target, is_own_server=not settings.server)
         gateway = ReplayPlane(target, settings, clock)

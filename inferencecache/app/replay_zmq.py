@@ -217,7 +217,6 @@ async def zmq_plane(
         trace: The prompts.
         settings: The replay.
         clock: Stamps messages.
-
     """
     engines = [ReplicaEngine(settings.engine_layout, clock) for _ in gateway.replica_ids]
     try:

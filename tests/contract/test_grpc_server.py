@@ -1,7 +1,6 @@
 """The listener itself: every method, health, reflection, keepalive, limits, failures of ours."""
 
 import asyncio
-from time import process_time_ns
 
 import grpc
 import pytest
@@ -191,25 +190,23 @@ async def test_compression_is_used_where_the_client_accepts_it(*, accepts: bool)
 
 
 async def test_health_answers_while_a_huge_prompt_is_hashed() -> None:
-    """A million token ids hold nobody up: a probe of the health waits for 250 ms of work at most.
-
-    That is the whole process's processor time, which other processes cannot change.
-    """
+    """A million token ids hold nobody up: no probe of the health takes 250 ms."""
     tokens = range(1, 1_000_001)
     recorder = Recorder()
     plane = new_plane(clock=SystemClock(), recorder=recorder)
     async with serve(plane, recorder=recorder) as served:
         await served.report(update("A", chain_entry(chain(tokens, 16)[:1_000])))
         data = lookup(token_ids=tokens).SerializeToString()
+        clock = SystemClock()
         stop = asyncio.Event()
         slowest_ns = 0
 
         async def probe() -> None:
             nonlocal slowest_ns
             while not stop.is_set():
-                started_ns = process_time_ns()
+                started_ns = clock.monotonic_ns()
                 await health_of(served)
-                slowest_ns = max(slowest_ns, process_time_ns() - started_ns)
+                slowest_ns = max(slowest_ns, clock.monotonic_ns() - started_ns)
 
         probing = asyncio.create_task(probe())
         for _ in range(3):

@@ -10,7 +10,6 @@ from replay_traces import conversations, hand_trace
 
 from inferencecache.app.replay import replay
 from inferencecache.app.replay_input import load_trace
-from inferencecache.app.replay_zmq import check_zmq
 from inferencecache.clock import ManualClock
 from inferencecache.errors import ConfigError
 from inferencecache.settings.replay import ReplaySettings
@@ -58,11 +57,11 @@ async def test_keys_from_tokens_change_no_baseline(tmp_path: Path) -> None:
     assert through.round_robin == by_ids.round_robin
 
 
-def test_more_replicas_than_threads() -> None:
+async def test_more_replicas_than_threads(tmp_path: Path) -> None:
     """Each engine has a thread of its own, so there is a bound."""
-    check_zmq(ReplaySettings(replicas=64, through_zmq=True))
+    settings = ReplaySettings(replicas=65, through_zmq=True)
     with pytest.raises(ConfigError, match="at most 64"):
-        check_zmq(ReplaySettings(replicas=65, through_zmq=True))
+        await play(hand_trace(tmp_path / "trace.jsonl"), settings)
 
 
 async def test_command(tmp_path: Path) -> None:

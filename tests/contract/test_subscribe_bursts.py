@@ -1,7 +1,7 @@
 """A producer on real sockets under much at once."""
 
 import asyncio
-from time import process_time
+from time import perf_counter
 
 import pytest
 from engine_payloads import batch, map_store
@@ -11,12 +11,7 @@ from followed import LIMIT_S, MODEL, SCHEME, TENANT, following, rig
 from inferencecache.types import Scope
 
 BATCHES = 10_000
-CPU_US_MAX = 1_000
-"""What a batch may cost, from the engine's socket to the index: engine, subscriber and server.
-
-Processor time, for other processes cannot change it; how long it takes is in the benchmarks. Work
-that grows with the square of the batches would take ten times as much.
-"""
+SECONDS_MAX = 5.0
 
 
 def one_block(number: int) -> bytes:
@@ -26,25 +21,25 @@ def one_block(number: int) -> bytes:
 
 @pytest.mark.long
 async def test_ten_thousand_batches_are_replayed_while_live_ones_keep_coming() -> None:
-    """Everything gets into the index once, in the time that it takes ten times fewer."""
+    """Within five seconds everything is in the index, once."""
     async with engine_sockets() as engine:
         for number in range(BATCHES):
             await engine.publish(one_block(number))
-        started = process_time()
+        started = perf_counter()
         async with following(engine) as found:
             await engine.requested.wait()
             for number in range(BATCHES, BATCHES + 1_000):
                 await engine.publish(one_block(number))
                 await asyncio.sleep(0)
             await found.settled(BATCHES + 1_000)
-            taken_s = process_time() - started
+            taken_s = perf_counter() - started
 
             (source,) = found.producer.stats.sources
             assert found.server.plane.index.entries == BATCHES + 1_000
             assert source.expected == source.applied == BATCHES + 1_000
             assert (source.final_gaps, source.duplicates, source.restarts) == (0, 0, 0)
             assert not source.is_incomplete
-        assert taken_s * 1e6 / (BATCHES + 1_000) < CPU_US_MAX
+        assert taken_s < SECONDS_MAX
 
 
 async def test_a_thousand_batches_are_replayed_while_live_ones_keep_coming() -> None:

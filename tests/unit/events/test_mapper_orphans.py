@@ -90,7 +90,7 @@ def test_a_long_backward_chain_costs_little_per_block() -> None:
         spent[blocks] = time.process_time() - started
         assert len(producer.held) == blocks + 1
 
-    assert spent[16_000] < 160 * spent[1_000], "16 times as many; a search for each would be 256"
+    assert spent[16_000] < 80 * spent[1_000]
 
 
 def test_a_refused_store_adopts_nobody() -> None:
@@ -168,20 +168,27 @@ def test_a_block_replaced_within_a_store_is_not_claimed() -> None:
     assert producer.held == {}
 
 
-def test_many_removals_of_waiting_blocks_cost_little_each() -> None:
-    """One store, and many stores of one block: each removal finds its copy at once."""
-    spent: dict[int, float] = {}
-    for blocks in (1_000, 16_000):
-        producer = Producer()
-        labels = list(range(1, blocks + 1))
-        producer.feed(stored(labels, tokens(0, blocks), parent=0))
-        producer.feed(*[stored([0], ONE, parent=-1)] * blocks)
-        started = time.process_time()
-        producer.feed(removed(labels), removed([0] * blocks))
-        spent[blocks] = time.process_time() - started
-        assert producer.mapper.counters.unknown_removals == 0
+def removal_s(blocks: int) -> float:
+    """Return the processor time of removing so many waiting blocks, all different and all alike."""
+    producer = Producer()
+    labels = list(range(1, blocks + 1))
+    producer.feed(stored(labels, tokens(0, blocks), parent=0))
+    producer.feed(*[stored([0], ONE, parent=-1)] * blocks)
+    started = time.process_time()
+    producer.feed(removed(labels), removed([0] * blocks))
+    spent_s = time.process_time() - started
+    assert producer.mapper.counters.unknown_removals == 0
+    return spent_s
 
-    assert spent[16_000] < 80 * spent[1_000]
+
+def test_many_removals_of_waiting_blocks_cost_little_each() -> None:
+    """One store, and many stores of one block: each removal finds its copy at once.
+
+    Of three tries the best counts: what else the machine does only ever adds to one.
+    """
+    few_s, many_s = (min(removal_s(blocks) for _ in range(3)) for blocks in (1_000, 16_000))
+
+    assert many_s < 80 * few_s
 
 
 ADOPTED_PER_STEP = 300
