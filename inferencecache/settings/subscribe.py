@@ -8,6 +8,7 @@ from inferencecache.settings.collector import CollectorSettings
 from inferencecache.settings.delivery import DeliverySettings, ServerTlsSettings
 from inferencecache.settings.knob import KnobKind, knob
 from inferencecache.settings.logs import LogSettings
+from inferencecache.settings.own_pages import OwnPageLimits
 from inferencecache.settings.producer import (
     DecodeSettings,
     LoadSettings,
@@ -156,7 +157,7 @@ class SourceSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerPageSettings:
+class ProducerPageSettings(OwnPageLimits):
     """Where the producer shows its own state."""
 
     bind_address: str = knob(
@@ -164,40 +165,6 @@ class ProducerPageSettings:
         flag="metrics-listen",
         kind=KnobKind.ADDRESS,
         help="Where health, readiness and metrics of the producer are served over plain HTTP.",
-    )
-    header_timeout_ns: int = knob(
-        5 * NS_PER_S,
-        flag="metrics-header-timeout",
-        kind=KnobKind.DURATION,
-        unit="ns",
-        minimum=NS_PER_MS,
-        help="Close a connection to these pages whose request line and headers take longer.",
-    )
-    answer_timeout_ns: int = knob(
-        30 * NS_PER_S,
-        flag="metrics-answer-timeout",
-        kind=KnobKind.DURATION,
-        unit="ns",
-        minimum=NS_PER_MS,
-        help="Close a connection to these pages whose peer does not take what it has asked for.",
-    )
-    idle_timeout_ns: int = knob(
-        75 * NS_PER_S,
-        flag="metrics-idle-timeout",
-        kind=KnobKind.DURATION,
-        unit="ns",
-        minimum=NS_PER_S,
-        help="Close a connection to these pages that sends no complete request for this long.",
-    )
-    connections_max: int = knob(
-        128,
-        flag="metrics-max-connections",
-        kind=KnobKind.INTEGER,
-        unit="connections",
-        minimum=1,
-        maximum=100_000,
-        help="Open connections to these pages; when all are taken, a peer with few of them gets "
-        "one of the peer with most.",
     )
 
 
