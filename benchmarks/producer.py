@@ -112,7 +112,7 @@ def _subscribing(target: str, engine_port: int, page_port: int) -> Iterator[int]
     }
     command = [sys.executable, "-m", "inferencecache", "subscribe"]
     command += [f"--{flag}={value}" for flag, value in options.items()]
-    with subprocess.Popen(command) as process:  # noqa: S603 - ours
+    with subprocess.Popen(command) as process:
         try:
             _wait_ready(page_port)
             yield process.pid

@@ -77,7 +77,7 @@ def serving_command(module: str, *arguments: str) -> Iterator[Serving]:
         arguments: Of its command line.
     """
     command = [sys.executable, "-m", module, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None:
                 raise RuntimeError("the server has no output")
@@ -106,7 +106,7 @@ class Client:
 
     def __init__(self, module: str, *arguments: object) -> None:
         command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
-        self._process = subprocess.Popen(  # noqa: S603 - ours
+        self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 

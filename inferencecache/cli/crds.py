@@ -19,8 +19,8 @@ def crds(
     ],
 ) -> None:
     """Write the CustomResourceDefinition and the JSON Schema of every resource kind."""
-    from inferencecache.resources import product_kinds  # noqa: PLC0415 - keeps --help fast
-    from inferencecache.resources.crd import generated_crds  # noqa: PLC0415 - the same
+    from inferencecache.resources import product_kinds
+    from inferencecache.resources.crd import generated_crds
 
     for name, text in generated_crds(product_kinds()).items():
         path = output / name

@@ -23,11 +23,11 @@ def demo(settings: DemoCommandSettings) -> None:
     --seconds. Everything is on loopback; authentication is off.
     Exit code 1 if index and engines disagree in the end, or an address is taken.
     """
-    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
+    from rich.console import Console
 
-    from inferencecache.app.demo import run_demo  # noqa: PLC0415 - the same
-    from inferencecache.cli.demo_view import DemoView  # noqa: PLC0415 - the same
-    from inferencecache.transport.listen import ListenError  # noqa: PLC0415 - the same
+    from inferencecache.app.demo import run_demo
+    from inferencecache.cli.demo_view import DemoView
+    from inferencecache.transport.listen import ListenError
 
     view = DemoView(Console(file=sys.stdout))
     try:

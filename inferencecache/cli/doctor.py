@@ -18,8 +18,8 @@ def doctor(settings: DoctorCommandSettings) -> None:
 
     Exit code 0: nothing above INFO; 1: a WARN; 2: a FAIL.
     """
-    from inferencecache.app.doctor import run_doctor  # noqa: PLC0415 - keeps --help fast
-    from inferencecache.cli.doctor_output import as_json, as_table, as_text  # noqa: PLC0415 - the same
+    from inferencecache.app.doctor import run_doctor
+    from inferencecache.cli.doctor_output import as_json, as_table, as_text
 
     diagnosis = run_doctor(settings.doctor, settings.decode)
     is_colored = sys.stdout.isatty() and not settings.output.no_color

@@ -60,8 +60,8 @@ def explain(given: Mapping[str, Any], settings: ExplainSettings) -> None:
 
     Exit code 0: somewhere; 1: nowhere, or there is no answer.
     """
-    from inferencecache.app.explain import ask_server  # noqa: PLC0415 - fast --help
-    from inferencecache.transport.control_page import ControlPageError  # noqa: PLC0415 - the same
+    from inferencecache.app.explain import ask_server
+    from inferencecache.transport.control_page import ControlPageError
 
     parameters = {"tenant": given["tenant"], "pool": given["model_pool"], "qos": given["qos"]}
     try:
@@ -74,7 +74,7 @@ def explain(given: Mapping[str, Any], settings: ExplainSettings) -> None:
     if given["output"] is ExplainForm.JSON:
         sys.stdout.write(json.dumps(answer, indent=2) + "\n")
     else:
-        from inferencecache.cli.explain_table import explanation_text  # noqa: PLC0415 - the same
+        from inferencecache.cli.explain_table import explanation_text
 
         sys.stdout.write(explanation_text(answer))
     if answer["outcome"] not in _CHOSEN:

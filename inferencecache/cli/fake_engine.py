@@ -64,8 +64,8 @@ def fake_engine(files: dict[str, Path | None], settings: FakeEngineCommandSettin
     Plays a script, a trace or generated prompts, answers replays and serves a metrics page.
     Prints where it is reached, then one EXPECT line per key that an index must hold.
     """
-    from inferencecache.app.fake_engine_run import Source, run_fake_engine  # noqa: PLC0415 - keeps --help fast
-    from inferencecache.transport.listen import ListenError  # noqa: PLC0415 - keeps --help fast
+    from inferencecache.app.fake_engine_run import Source, run_fake_engine
+    from inferencecache.transport.listen import ListenError
 
     try:
         run_fake_engine(_source(Source, files), settings, _write)

@@ -16,6 +16,6 @@ def gateway(settings: GatewaySettings) -> None:
 
     The reference client of the picker's contract.
     """
-    from inferencecache.app.gateway_process import run_gateway  # noqa: PLC0415 - keeps --help fast
+    from inferencecache.app.gateway_process import run_gateway
 
     raise typer.Exit(run_gateway(settings))

@@ -110,8 +110,8 @@ def _get(given: Mapping[str, Any], settings: GetSettings) -> None:
 
 def get(wanted: Wanted, settings: GetSettings) -> None:
     """Print what is wanted; see the command."""
-    from inferencecache.app.get import ask_server, read_directory  # noqa: PLC0415 - fast --help
-    from inferencecache.transport.control_page import ControlPageError  # noqa: PLC0415 - the same
+    from inferencecache.app.get import ask_server, read_directory
+    from inferencecache.transport.control_page import ControlPageError
 
     kind = _kind_of(wanted.what)
     try:
@@ -143,7 +143,7 @@ def _kind_of(what: str) -> "ResourceKind[Any]":
     Raises:
         ConfigError: There is none.
     """
-    from inferencecache.service.picker_objects import SHOWN_KINDS  # noqa: PLC0415 - fast --help
+    from inferencecache.service.picker_objects import SHOWN_KINDS
 
     for kind in SHOWN_KINDS:
         short = kind.plural.removeprefix("inference")
@@ -169,7 +169,7 @@ def _print(items: list[dict[str, Any]], kind: "ResourceKind[Any]", wanted: Wante
         case OutputForm.JSON:
             sys.stdout.write(json.dumps(shown, indent=2) + "\n")
         case OutputForm.YAML:
-            import yaml  # noqa: PLC0415 - fast --help
+            import yaml
 
             sys.stdout.write(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))
         case form:
@@ -179,7 +179,7 @@ def _print(items: list[dict[str, Any]], kind: "ResourceKind[Any]", wanted: Wante
 def _print_table(
     items: list[dict[str, Any]], kind: "ResourceKind[Any]", wanted: Wanted, *, is_wide: bool
 ) -> None:
-    from inferencecache.cli.get_table import table_of  # noqa: PLC0415 - fast --help
+    from inferencecache.cli.get_table import table_of
 
     if not items:
         where = "" if wanted.everywhere else f" in {wanted.namespace} namespace"

@@ -27,6 +27,6 @@ def replay(output: Output, settings: ReplayCommandSettings) -> None:
     Every request is looked up over gRPC and served by one simulated replica.
     Round robin and one infinite cache see the same requests.
     """
-    from inferencecache.cli.replay_run import run  # noqa: PLC0415 - keeps --help fast
+    from inferencecache.cli.replay_run import run
 
     raise typer.Exit(run(output, settings.replay))

@@ -57,7 +57,7 @@ def run(output: Output, settings: ReplaySettings) -> int:
     except OSError as error:
         return _fail(f"cannot write the result: {error.strerror}", OUTPUT_LOST)
     if output.plot is not None:
-        from inferencecache.app.replay_plot import draw_plot  # noqa: PLC0415 - matplotlib is slow to load
+        from inferencecache.app.replay_plot import draw_plot
 
         with drawn(output.plot):
             draw_plot(summary, output.plot)

@@ -13,6 +13,6 @@ def register(app: typer.Typer) -> None:
 
 def serve(settings: ServerSettings) -> None:
     """Run the cache plane: gRPC for engines and gateways, HTTP for health and metrics."""
-    from inferencecache.app.process import run_process  # noqa: PLC0415 - keeps --help fast
+    from inferencecache.app.process import run_process
 
     raise typer.Exit(run_process(settings))

@@ -18,6 +18,6 @@ def simulate(output: Output, settings: SimulateCommandSettings) -> None:
     The picker is the real one, with its index; engines and time are simulated.
     The same seed and settings give the same table.
     """
-    from inferencecache.cli.simulate_run import run  # noqa: PLC0415 - keeps --help fast
+    from inferencecache.cli.simulate_run import run
 
     raise typer.Exit(run(output, settings))

@@ -46,7 +46,7 @@ def run(output: Output, settings: SimulateCommandSettings) -> int:
         sys.stderr.write(f"inferencecache: error: {message}\n")
         return OUTPUT_LOST
     if output.plot is not None:
-        from inferencecache.app.simulate_plot import draw_simulation  # noqa: PLC0415 - matplotlib is slow to load
+        from inferencecache.app.simulate_plot import draw_simulation
 
         with drawn(output.plot):
             draw_simulation(summary, output.plot)

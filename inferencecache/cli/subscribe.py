@@ -68,7 +68,7 @@ def subscribe(sources: Path | None, settings: SubscribeSettings) -> None:
 
     Runs beside one engine, or with --sources for many.
     """
-    from inferencecache.app.producer_process import run_producer  # noqa: PLC0415 - keeps --help fast
+    from inferencecache.app.producer_process import run_producer
 
     engine = settings.source()
     found = (engine,) if sources is None else read_sources(sources, engine)

@@ -77,7 +77,7 @@ class DeliverySettings:
         help="Longest pause between two attempts; each pause is drawn at random up to its limit.",
     )
     clear_on_start: bool = knob(
-        True,  # noqa: FBT003 - a default, not a call by position
+        True,
         flag="clear-on-start",
         kind=KnobKind.BOOLEAN,
         help="Clear the replicas first, since what an earlier producer reported may be gone.",

@@ -116,7 +116,7 @@ class DemoSettings:
         help="Seed of the prompts.",
     )
     restarts_engine: bool = knob(
-        True,  # noqa: FBT003 - a default, not a call by position
+        True,
         flag="restart",
         kind=KnobKind.BOOLEAN,
         help="Restart one engine half-way through --seconds, to show how its blocks leave the "

@@ -110,7 +110,7 @@ class DoctorOutputSettings:
         help="Form of the findings.",
     )
     no_color: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="no-color",
         kind=KnobKind.BOOLEAN,
         help="Never colour the findings; they are coloured on terminals only.",

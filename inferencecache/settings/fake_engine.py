@@ -58,7 +58,7 @@ class FakeEngineSettings:
         help="Messages kept for replay.",
     )
     has_end_mark: bool = knob(
-        True,  # noqa: FBT003 - a default, not a call by position
+        True,
         flag="replay-end-mark",
         kind=KnobKind.BOOLEAN,
         help="Whether a replay says that it is over.",
@@ -228,13 +228,13 @@ class FakeTrafficSettings:
         "larger.",
     )
     awaits_subscriber: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="await-subscriber",
         kind=KnobKind.BOOLEAN,
         help="Begin only when every rank has a subscriber.",
     )
     stays: bool = knob(
-        True,  # noqa: FBT003 - a default, not a call by position
+        True,
         flag="stay",
         kind=KnobKind.BOOLEAN,
         help="Answer replays until a signal after the last step; otherwise end there.",

@@ -163,7 +163,7 @@ class GatewayRequestSettings:
         help="Longest time in which a body arrives.",
     )
     shows_decision: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="show-decision",
         kind=KnobKind.BOOLEAN,
         help="Tell clients in headers where their request went, and why.",

@@ -35,7 +35,7 @@ class IndexSettings:
         help="Pause between two sweeps for expired entries.",
     )
     clear_fence: bool = knob(
-        True,  # noqa: FBT003 - a default, not a call by position
+        True,
         flag="clear-fence",
         kind=KnobKind.BOOLEAN,
         help="Drop reports stamped before the replica's last ALL_CLEARED.",

@@ -28,25 +28,25 @@ class PolicySettings:
         help="Smallest best score worth a hint where a policy names none; 0 accepts any.",
     )
     affinity_routing: bool = knob(
-        True,  # noqa: FBT003 - a default, not a call by position
+        True,
         flag="affinity-routing",
         kind=KnobKind.BOOLEAN,
         help="Spread unknown prompts by their hash where a policy does not say.",
     )
     chain_matching: bool = knob(
-        True,  # noqa: FBT003 - a default, not a call by position
+        True,
         flag="chain-matching",
         kind=KnobKind.BOOLEAN,
         help="Match block by block where a policy does not say.",
     )
     require_chain: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="require-chain",
         kind=KnobKind.BOOLEAN,
         help="Refuse lookups without a block chain where a policy does not say.",
     )
     tenant_hot: bool = knob(
-        True,  # noqa: FBT003 - a default, not a call by position
+        True,
         flag="tenant-hot",
         kind=KnobKind.BOOLEAN,
         help="Answer an exact miss with warm replicas where a policy does not say.",

@@ -97,7 +97,7 @@ class SequenceSettings:
         help="Batches remembered by time and length, to tell a repeated one from a restart.",
     )
     clear_on_gap: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="clear-on-gap",
         kind=KnobKind.BOOLEAN,
         help="Clear the replica when a gap cannot be filled; otherwise go on with what is known.",
@@ -151,7 +151,7 @@ class MapperSettings:
         help="Copies of one block counted per medium; further stores do not count.",
     )
     infer_offload: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="ignore-block-removed",
         kind=KnobKind.BOOLEAN,
         help="The engine offloads silently, so a block removed from the GPU becomes T2.",
@@ -165,7 +165,7 @@ class MapperSettings:
         help="Blocks assumed to be offloaded; beyond it the oldest are withdrawn.",
     )
     lora_name_from_event: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="lora-name-from-event",
         kind=KnobKind.BOOLEAN,
         help="Use the adapter name an event carries when its id is not in the adapter map.",

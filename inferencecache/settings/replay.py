@@ -60,7 +60,7 @@ class ReplaySettings:
         help="Play arrivals this many times faster than recorded; 0 means as fast as it goes.",
     )
     through_zmq: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="through-zmq",
         kind=KnobKind.BOOLEAN,
         help="Report the whole way: each replica publishes events over ZMQ like an engine, and a "

@@ -58,7 +58,7 @@ class EngineSettings:
         help="First of these ranks.",
     )
     separate_ranks: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="separate-ranks",
         kind=KnobKind.BOOLEAN,
         help="Make every rank a replica of its own, named REPLICA/RANK.",
@@ -173,13 +173,13 @@ class OnceSettings:
     """For a look at an engine instead of a life beside it."""
 
     is_once: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="once",
         kind=KnobKind.BOOLEAN,
         help="End as soon as every engine's past is taken in and every server knows it.",
     )
     dump: bool = knob(
-        False,  # noqa: FBT003 - a default, not a call by position
+        False,
         flag="dump",
         kind=KnobKind.BOOLEAN,
         help="At the end, write what is held to standard output, one key a line: replica, "

@@ -23,7 +23,7 @@ def with_steps(*steps: object, name: str = "bad") -> bytes:
 
 def run(*paths: Path) -> tuple[list[str], int]:
     """Run the script; return its lines and its status."""
-    ended = subprocess.run(  # noqa: S603 - our own script
+    ended = subprocess.run(
         [sys.executable, str(RUN), *map(str, paths)], capture_output=True, check=False, timeout=100
     )
     assert ended.stderr == b""

@@ -55,7 +55,7 @@ async def test_each_endpoint_wants_a_token_for_its_audience(
         assert (refused.status, refused.text) == (401, "unauthorized\n\n")
         assert "WWW-Authenticate" not in refused.headers
         assert refused.headers["X-Content-Type-Options"] == "nosniff"
-        wrong = "for-policy" if token == "for-controller" else "for-controller"  # noqa: S105 - of a test
+        wrong = "for-policy" if token == "for-controller" else "for-controller"
         assert (await control.ask(method, path, body, headers=bearer(wrong))).status == 401
         assert (await control.ask(method, path, body, headers=bearer(token))).status == status
     for scope in ("snapshot", "probe", "debug", "picker", "policy"):

@@ -25,7 +25,7 @@ from inferencecache.settings.throwaway import throwaway_server_settings
 
 FREE = "127.0.0.1:0"
 IDLE = 1_000
-TOKEN = "t"  # noqa: S105 - of a test
+TOKEN = "t"
 
 
 class Flood:

@@ -23,7 +23,7 @@ UPDATE = pb.CacheStateUpdate(tenant_id="t", model_id="m", replica_id="a", hash_s
 OK, UNAVAILABLE = grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE
 
 
-async def code_of(call: Any) -> grpc.StatusCode:  # noqa: ANN401 - any call
+async def code_of(call: Any) -> grpc.StatusCode:
     """Return how *call* ends."""
     code: grpc.StatusCode = await call.code()
     return code
@@ -152,7 +152,7 @@ async def slow_port() -> AsyncIterator[tuple[GrpcPort, Slow, grpc.aio.Channel]]:
         await port.stop(0)
 
 
-def call(channel: grpc.aio.Channel, body: bytes = b"x") -> Any:  # noqa: ANN401 - a call
+def call(channel: grpc.aio.Channel, body: bytes = b"x") -> Any:
     """Begin a call."""
     return channel.unary_unary("/slow.Slow/Call")(body)
 
@@ -170,7 +170,7 @@ async def test_a_call_in_progress_is_answered() -> None:
         await stopping
 
 
-def call_briefly(channel: grpc.aio.Channel) -> Any:  # noqa: ANN401 - a call
+def call_briefly(channel: grpc.aio.Channel) -> Any:
     """Begin a call that gives up soon."""
     return channel.unary_unary("/slow.Slow/Call")(b"", timeout=0.2)
 

@@ -27,7 +27,7 @@ NAME         BACKEND      API      STATE                                     AGE
 databricks   databricks   OpenAI   Accepted                                  7d
 vertex       vertex       OpenAI   Accepted,BackendUnauthorized,Suppressed   2h
 """
-TOKEN = "a-token-for-a-test"  # noqa: S105 - of a server that lives for one test
+TOKEN = "a-token-for-a-test"
 
 
 def url_of(server: ServerProcess, scheme: str = "http") -> str:

@@ -76,7 +76,7 @@ async def guarded(tmp_path: Path) -> Guarded:
     return Guarded(tmp_path)
 
 
-async def code_of(call: Any) -> grpc.StatusCode | None:  # noqa: ANN401 - any call
+async def code_of(call: Any) -> grpc.StatusCode | None:
     """Return the status of a call that fails, None of one that does not."""
     try:
         await call
@@ -148,7 +148,7 @@ async def test_a_refused_stream_says_why_however_quick_the_refusal(guarded: Guar
             await talk(stub.ReportCacheState())
 
 
-async def talk(stream: Any) -> None:  # noqa: ANN401 - a call
+async def talk(stream: Any) -> None:
     """Report on *stream* for as long as it is taken."""
     while True:
         await stream.write(update())

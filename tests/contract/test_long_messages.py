@@ -73,10 +73,10 @@ async def test_nothing_stays_of_reports_whose_callers_go_away() -> None:
                 before, _ = tracemalloc.get_traced_memory()
             method = served.channel.stream_unary(f"/{SERVICE_NAME}/ReportCacheState")
             call = method(iter([data]))
-            while entries.entries == number * len(MANY):  # noqa: ASYNC110 - turns are what is waited for
+            while entries.entries == number * len(MANY):
                 await asyncio.sleep(0)
             call.cancel()
-            while entries.entries < (number + 1) * len(MANY):  # noqa: ASYNC110 - likewise
+            while entries.entries < (number + 1) * len(MANY):
                 await asyncio.sleep(0)
         after, _ = tracemalloc.get_traced_memory()
 
@@ -87,7 +87,7 @@ async def test_nothing_stays_of_reports_whose_callers_go_away() -> None:
 class RefusingGuard(OpenGuard):
     """Lets nobody write for a tenant, which is known only once the update is read."""
 
-    def allows(self, _method: str, _context: Any, access: Access, _tenant_id: str) -> bool:  # noqa: ANN401 - the library's own
+    def allows(self, _method: str, _context: Any, access: Access, _tenant_id: str) -> bool:
         """Tell whether it is a read."""
         return access is Access.READ
 

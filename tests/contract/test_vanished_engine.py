@@ -32,7 +32,7 @@ async def test_the_kernel_probes_a_quiet_engine() -> None:
 
         async with asyncio.timeout(LIMIT_S):
             # While something sent is not confirmed yet, the connection has another timer.
-            while KEEPALIVE_RUNS not in timer_of(found.engine.port):  # noqa: ASYNC110 - the kernel
+            while KEEPALIVE_RUNS not in timer_of(found.engine.port):
                 await asyncio.sleep(0)
 
 

@@ -57,7 +57,7 @@ class Garbage:
         self._random = random.Random(seed)
         self._keys = keys
 
-    def value(self, depth: int) -> Any:  # noqa: ANN401 - anything JSON can say
+    def value(self, depth: int) -> Any:
         """Return something."""
         choose = self._random
         if depth == 0 or choose.random() < 0.4:
@@ -68,7 +68,7 @@ class Garbage:
             choose.choice(self._keys): self.value(depth - 1) for _ in range(choose.randrange(5))
         }
 
-    def plausible(self) -> Any:  # noqa: ANN401 - anything JSON can say
+    def plausible(self) -> Any:
         """Return a document that is nearly right."""
         choose = self._random
         document: dict[str, Any] = {"version": choose.choice((3, 4, 5, 6, 7, 7, 7, 8))}

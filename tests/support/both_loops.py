@@ -19,7 +19,7 @@ def on_both_loops(
 ) -> Callable[..., None]:
     """Return *test*, an ordinary one that runs twice."""
 
-    def run_on(event_loop: str, **fixtures: Any) -> None:  # noqa: ANN401 - any fixture
+    def run_on(event_loop: str, **fixtures: Any) -> None:
         _RUN[event_loop](test(**fixtures))
 
     run_on.__name__, run_on.__doc__, run_on.__module__ = (

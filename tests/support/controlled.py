@@ -47,7 +47,7 @@ class Controlled:
         method: str,
         path: str,
         body: bytes | None = None,
-        **options: Any,  # noqa: ANN401 - the client's own options
+        **options: Any,
     ) -> Reply:
         """Send one request to the control listener."""
         url = self.server.control_url + path
@@ -96,7 +96,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def update(replica_id: str = "a", **fields: Any) -> pb.CacheStateUpdate:  # noqa: ANN401 - any field
+def update(replica_id: str = "a", **fields: Any) -> pb.CacheStateUpdate:
     """Return an update with one block."""
     prefixes = [pb.PrefixEntry(block_hashes=[b"1"], block_token_counts=[64])]
     return pb.CacheStateUpdate(

@@ -17,23 +17,23 @@ class RecordedLog:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self._arrived = asyncio.Event()
 
-    def debug(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - whatever is logged
+    def debug(self, event: str, **fields: Any) -> None:
         """Keep *event*."""
         self._keep(event, fields)
 
-    def info(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - whatever is logged
+    def info(self, event: str, **fields: Any) -> None:
         """Keep *event*."""
         self._keep(event, fields)
 
-    def warning(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - whatever is logged
+    def warning(self, event: str, **fields: Any) -> None:
         """Keep *event*."""
         self._keep(event, fields)
 
-    def error(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - whatever is logged
+    def error(self, event: str, **fields: Any) -> None:
         """Keep *event*."""
         self._keep(event, fields)
 
-    def exception(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - whatever is logged
+    def exception(self, event: str, **fields: Any) -> None:
         """Keep *event*."""
         self._keep(event, fields)
 

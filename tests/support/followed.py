@@ -51,7 +51,7 @@ class Lines:
         return [fields for name, fields in self.lines if name == event]
 
 
-def source(engine: EngineSockets, *, replay: bool = True, **fields: Any) -> SourceSettings:  # noqa: ANN401 - any knob
+def source(engine: EngineSockets, *, replay: bool = True, **fields: Any) -> SourceSettings:
     """Return a source with short limits; *fields* are knobs of the engine, or whole groups."""
     groups = {
         "mapper": fields.pop("mapper", MapperSettings()),
@@ -72,7 +72,7 @@ def source(engine: EngineSockets, *, replay: bool = True, **fields: Any) -> Sour
 def producer_settings(
     *sources: SourceSettings,
     servers: str,
-    **delivery: Any,  # noqa: ANN401 - any knob, the page or the client
+    **delivery: Any,
 ) -> ProducerSettings:
     """Return the settings of a producer with a short window and short pauses."""
     page = delivery.pop("page", None)
@@ -100,7 +100,7 @@ def held(
     return 0, None
 
 
-def matched(server: Server, prompt: list[int], **fields: Any) -> int:  # noqa: ANN401 - as held
+def matched(server: Server, prompt: list[int], **fields: Any) -> int:
     """Return how many leading tokens of *prompt* a replica is known to hold."""
     return held(server, prompt, **fields)[0]
 
@@ -141,13 +141,13 @@ class Rig:
             await self.producer.wait_synced()
             await self.producer.drained()
 
-    def matched(self, prompt: list[int], **fields: Any) -> int:  # noqa: ANN401 - as held
+    def matched(self, prompt: list[int], **fields: Any) -> int:
         """Return how many leading tokens of *prompt* the replica is known to hold."""
         return matched(self.server, prompt, **fields)
 
 
 @asynccontextmanager
-async def rig(*, replay: bool = True, **fields: Any) -> AsyncIterator[Rig]:  # noqa: ANN401 - as source
+async def rig(*, replay: bool = True, **fields: Any) -> AsyncIterator[Rig]:
     """Run all three; the engine has published nothing yet."""
     async with engine_sockets() as engine, following(engine, replay=replay, **fields) as found:
         yield found
@@ -158,7 +158,7 @@ async def following(
     engine: EngineSockets,
     *,
     replay: bool = True,
-    **fields: Any,  # noqa: ANN401 - as source
+    **fields: Any,
 ) -> AsyncIterator[Rig]:
     """Run a server and a producer behind *engine*."""
     log = Lines()

@@ -228,7 +228,7 @@ def pipeline(
     return build_pipeline(config, sources(registry(**more), draw))
 
 
-def made(type_name: str, *, draw: Callable[[], float] | None = None, **parameters: object) -> Any:  # noqa: ANN401 - any plugin
+def made(type_name: str, *, draw: Callable[[], float] | None = None, **parameters: object) -> Any:
     """Return a plugin of the product as a configuration would make it."""
     known = PluginRegistry(BUILTIN_TYPES)
     found = known.find(type_name, "type")

@@ -148,5 +148,5 @@ async def serve_fleet(
 async def until_health(served: ServedFleet, expected: bytes) -> None:
     """Wait until the picker's health is *expected*."""
     async with asyncio.timeout(30):
-        while await served.health() != expected:  # noqa: ASYNC110 - health tells nobody
+        while await served.health() != expected:
             await asyncio.sleep(0)

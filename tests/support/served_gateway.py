@@ -168,7 +168,7 @@ class ServedGateway:
         """Wait until nothing is in flight anywhere, and every report has arrived."""
         plane = self.fleet.server.picker.plane
         async with asyncio.timeout(30):
-            while (  # noqa: ASYNC110 - a gauge tells nobody that it has changed
+            while (
                 self.gateway.metrics.in_flight
                 or self.gateway.metrics.pending_reports()
                 or plane.decisions.in_flight.total

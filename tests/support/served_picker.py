@@ -164,7 +164,7 @@ async def serve_picker(
 async def until(holds: Callable[[], bool]) -> None:
     """Let the server work until *holds* is true."""
     async with asyncio.timeout(30):
-        while not holds():  # noqa: ASYNC110 - a gauge tells nobody that it has changed
+        while not holds():
             await asyncio.sleep(0)
 
 

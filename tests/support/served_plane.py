@@ -111,7 +111,7 @@ def new_plane(
     )
 
 
-def set_policy(plane: CachePlane, **members: Any) -> None:  # noqa: ANN401 - any member of a policy
+def set_policy(plane: CachePlane, **members: Any) -> None:
     """Give the tenant a policy; what is not named is as without one, the floor of 64 included."""
     members = {"minimum_matched_tokens": 64, **members}
     plane.set_policy(PolicySnapshot(policies=(CachePolicy(namespace=TENANT, **members),)))
@@ -135,7 +135,7 @@ class ServedPlane:
         """Send *updates* as one stream and half-close."""
         return await self.stub.ReportCacheState(iter(updates))
 
-    async def look_up(self, **fields: Any) -> pb.LookupRouteResponse:  # noqa: ANN401 - any field
+    async def look_up(self, **fields: Any) -> pb.LookupRouteResponse:
         """Ask LookupRoute in the usual scope."""
         return await self.stub.LookupRoute(lookup(**fields))
 
@@ -181,23 +181,23 @@ def keys(count: int, salt: int = 0) -> list[bytes]:
     return [(salt << 32 | number).to_bytes(8, "big") for number in range(1, count + 1)]
 
 
-def chain_entry(hashes: list[bytes], tokens: int = 16, **fields: Any) -> pb.PrefixEntry:  # noqa: ANN401 - any field
+def chain_entry(hashes: list[bytes], tokens: int = 16, **fields: Any) -> pb.PrefixEntry:
     """Return a chain of blocks of *tokens* each."""
     return pb.PrefixEntry(block_hashes=hashes, block_token_counts=[tokens] * len(hashes), **fields)
 
 
-def exact_entry(prefix_hash: bytes, token_count: int, **fields: Any) -> pb.PrefixEntry:  # noqa: ANN401 - any field
+def exact_entry(prefix_hash: bytes, token_count: int, **fields: Any) -> pb.PrefixEntry:
     """Return one prefix under its own hash."""
     return pb.PrefixEntry(prefix_hash=prefix_hash, token_count=token_count, **fields)
 
 
-def update(replica_id: str, *prefixes: pb.PrefixEntry, **fields: Any) -> pb.CacheStateUpdate:  # noqa: ANN401 - any field
+def update(replica_id: str, *prefixes: pb.PrefixEntry, **fields: Any) -> pb.CacheStateUpdate:
     """Return an update in the usual scope."""
     scope = {"tenant_id": TENANT, "model_id": MODEL, "hash_scheme": SCHEME}
     return pb.CacheStateUpdate(replica_id=replica_id, prefixes=prefixes, **{**scope, **fields})
 
 
-def lookup(**fields: Any) -> pb.LookupRouteRequest:  # noqa: ANN401 - any field
+def lookup(**fields: Any) -> pb.LookupRouteRequest:
     """Return a lookup in the usual scope; ``chain=hashes`` makes blocks of 16 tokens."""
     scope = {"tenant_id": TENANT, "model_id": MODEL, "hash_scheme": SCHEME}
     chain = fields.pop("chain", None)

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 from certificates import Authority
 
-OWN_TOKEN = "token-of-this-pod"  # noqa: S105 - of a cluster that exists in tests only
+OWN_TOKEN = "token-of-this-pod"
 CONTROLLER = "system:serviceaccount:cache:controller"
 PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
 REDIRECTS = {302, 307, 308}

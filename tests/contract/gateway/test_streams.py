@@ -200,11 +200,11 @@ async def test_a_client_that_leaves_during_its_upload_leaves_nothing(tmp_path: P
         asking = asyncio.create_task(served.chat(pieces()))
         await has_begun.wait()
         plane = served.fleet.server.picker.plane
-        while not plane.bodies.buffered_bytes:  # noqa: ASYNC110 - a gauge tells nobody
+        while not plane.bodies.buffered_bytes:
             await asyncio.sleep(0)
         asking.cancel()
         await served.settled()
-        while plane.bodies.buffered_bytes:  # noqa: ASYNC110 - the same
+        while plane.bodies.buffered_bytes:
             await asyncio.sleep(0)
         assert served.reported("Abort") == 0
 

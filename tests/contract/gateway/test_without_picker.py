@@ -170,7 +170,7 @@ async def test_a_picker_that_comes_back_is_asked_again(tmp_path: Path) -> None:
             let_go.set()
             assert await response.read() == b"b"
         async with asyncio.timeout(30):
-            while served.gateway.metrics.pending_reports():  # noqa: ASYNC110 - a gauge tells nobody
+            while served.gateway.metrics.pending_reports():
                 await asyncio.sleep(0)
         assert served.reported("ReportFinalToken", "failed") == 1
 

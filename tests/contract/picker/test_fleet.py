@@ -212,7 +212,7 @@ async def test_a_providers_backend_and_path_are_told_as_declared(tmp_path: Path)
 
 async def test_nothing_secret_is_anywhere(tmp_path: Path) -> None:
     """H90: not the prompt, not a header of the call, not a key that somebody wrote into a file."""
-    secret = "sk-very-secret"  # noqa: S105 - what must not be seen
+    secret = "sk-very-secret"
     async with serve_fleet(tmp_path, LOCAL, VENDOR) as served:
         body = b'{"model":"gpt","prompt":"%s"}' % secret.encode()
         pushed = await served.stub.PushBody(iter([pb.BodyChunk(chunk=body)]))

@@ -31,7 +31,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(EXAMPLE, source)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
     command += ["--no-build-isolation", "--disable-pip-version-check", "--target", str(target)]
-    subprocess.run([*command, str(source)], check=True, timeout=100)  # noqa: S603 - our own words
+    subprocess.run([*command, str(source)], check=True, timeout=100)
     return target
 
 
@@ -96,7 +96,7 @@ async def test_a_mistake_in_the_file_ends_the_start(installed: Path, tmp_path: P
 def test_its_own_tests_pass(installed: Path) -> None:
     """A package ships with tests that need no server."""
     homes = [str(installed), str(Path(inferencecache.__file__).parents[1])]
-    finished = subprocess.run(  # noqa: S603 - our own words
+    finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE / "tests")],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(homes), "PYTHONDONTWRITEBYTECODE": "1"},
         cwd=installed,

@@ -18,7 +18,7 @@ vertex       vertex       OpenAI   Accepted,BackendUnauthorized,Suppressed   2h
 """
 
 
-def item(name: str, state: str, created: str | None, **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+def item(name: str, state: str, created: str | None, **spec: Any) -> dict[str, Any]:
     """Return an object."""
     metadata = {"name": name, "namespace": "team-a"}
     if created is not None:
@@ -81,7 +81,7 @@ def test_other_kinds() -> None:
 
 
 @pytest.mark.parametrize("created", [None, "yesterday", "", 7])
-def test_an_age_that_nobody_knows(created: Any) -> None:  # noqa: ANN401 - anything in JSON
+def test_an_age_that_nobody_knows(created: Any) -> None:
     """It says so."""
     (_header, row) = table_of(
         [item("a", "Accepted", created, api="OpenAI")], INFERENCE_PROVIDER, NOW

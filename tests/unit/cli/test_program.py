@@ -132,7 +132,7 @@ def test_help_does_not_load_the_server() -> None:
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
     )
     home = str(Path(inferencecache.__file__).parents[1])
-    finished = subprocess.run(  # noqa: S603 - our own interpreter and script
+    finished = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "PYTHONPATH": home},
         capture_output=True,

@@ -158,7 +158,7 @@ def values_for(schema: dict[str, Any]) -> st.SearchStrategy[object]:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
 @settings(deadline=None)  # the first draw builds the values of a whole kind
 @given(data=st.data())
-def test_models_and_words_agree(kind: Any, data: st.DataObject) -> None:  # noqa: ANN401 - a kind
+def test_models_and_words_agree(kind: Any, data: st.DataObject) -> None:
     """The model accepts a value exactly if the walk over the schema finds no flaw."""
     schema = schema_of(kind.spec)
     value = data.draw(values_for(schema))

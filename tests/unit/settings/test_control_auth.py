@@ -41,10 +41,10 @@ NAMES = "uri:spiffe://x/y, dns:a.example,cn:admin"
             AuthSettings(allowed_controller_sa=f"system:serviceaccount:{'n' * 63}:{'x' * 253}"),
             PLAIN,
         ),
-        (AuthSettings(token_file="tokens"), PLAIN),  # noqa: S106 - a path
-        (AuthSettings(token_file="tokens", policy_audience=""), PLAIN),  # noqa: S106 - a path
+        (AuthSettings(token_file="tokens"), PLAIN),
+        (AuthSettings(token_file="tokens", policy_audience=""), PLAIN),
         (AuthSettings(client_names=NAMES), MTLS),
-        (AuthSettings(client_names=NAMES, allowed_controller_sa=SA, token_file="t"), MTLS),  # noqa: S106 - a path
+        (AuthSettings(client_names=NAMES, allowed_controller_sa=SA, token_file="t"), MTLS),
     ],
 )
 def test_one_way_in_is_enough(auth: AuthSettings, control: ControlSettings) -> None:
@@ -61,7 +61,7 @@ def test_one_way_in_is_enough(auth: AuthSettings, control: ControlSettings) -> N
             "mutually exclusive",
         ),
         (
-            AuthSettings(token_file="t", insecure_disable_auth=True),  # noqa: S106 - a path
+            AuthSettings(token_file="t", insecure_disable_auth=True),
             PLAIN,
             "mutually exclusive",
         ),

@@ -140,7 +140,7 @@ async def test_an_api_that_is_down_is_an_error_and_no_failed_attempt() -> None:
 async def test_why_a_token_is_refused_is_logged_without_the_token() -> None:
     """The API's reason helps an operator; the token must not help anybody."""
     bench = Bench()
-    secret = "eyJhbGciOi-secret"  # noqa: S105 - of nobody
+    secret = "eyJhbGciOi-secret"
     bench.reviewer.reviews[secret] = Review(error=f"token {secret} has expired " + "x" * 500)
     assert await bench.check(f"Bearer {secret}") == AuthResult.UNAUTH
     (fields,) = bench.log.of("auth_token_review_unauthenticated")

@@ -51,7 +51,7 @@ class Lookups:
     async def until_waiting(self, count: int) -> None:
         """Turn the loop until *count* lookups wait."""
         async with asyncio.timeout(30):
-            while self.turns.waiting != count:  # noqa: ASYNC110 - turns are what is waited for
+            while self.turns.waiting != count:
                 await asyncio.sleep(0)
 
 

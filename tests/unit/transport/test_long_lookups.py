@@ -84,7 +84,7 @@ class Served:
     async def until(self, holds: Callable[[], bool]) -> None:
         """Turn the loop until *holds*."""
         async with asyncio.timeout(30):
-            while not holds():  # noqa: ASYNC110 - turns are what is waited for
+            while not holds():
                 await asyncio.sleep(0)
 
     def fail_opens(self) -> dict[str, int]:

@@ -16,7 +16,7 @@ def new_turns(waiting_max: int = 8) -> LookupTurns:
 async def until_waiting(turns: LookupTurns, count: int) -> None:
     """Turn the loop until *count* lookups wait."""
     async with asyncio.timeout(30):
-        while turns.waiting != count:  # noqa: ASYNC110 - turns are what is waited for
+        while turns.waiting != count:
             await asyncio.sleep(0)
 
 
