@@ -142,32 +142,31 @@ def packed_prefix_hashes(
     """
     if parent is not None and not 0 <= parent <= _HASH_MAX:
         raise InvalidRequestError(field="parent", value=parent, allowed="0 to 2**64 - 1")
-    pending = _content_hashes(packed, block_size_tokens)
     digest, pair, seed = xxh3_64_intdigest, struct.Struct("<QQ").pack, SEED
+    blocks = _blocks(packed, block_size_tokens)
     hashes: list[int] = []
-    append = hashes.append
     if parent is None:
-        hashes.extend(islice(pending, 1))
+        hashes.extend(digest(block, seed) for block in islice(blocks, 1))
         parent = hashes[0] if hashes else 0
     previous = parent
-    for content in pending:
-        previous = digest(pair(previous, content), seed)
-        append(previous)
+    hashes += [previous := digest(pair(previous, digest(block, seed)), seed) for block in blocks]
     return hashes
 
 
 def content_hashes(token_ids: Sequence[int], block_size_tokens: int) -> list[int]:
     """Return the unchained hash of each full block; see :func:`chain` for the arguments."""
     tokens_used = _full_blocks(token_ids, block_size_tokens) * block_size_tokens
-    return list(_content_hashes(_pack(token_ids[:tokens_used]), block_size_tokens))
+    blocks = _blocks(_pack(token_ids[:tokens_used]), block_size_tokens)
+    return list(map(xxh3_64_intdigest, blocks, repeat(SEED)))
 
 
-def _content_hashes(packed: bytes, block_size_tokens: int) -> Iterator[int]:
+def _blocks(packed: bytes, block_size_tokens: int) -> Iterator[bytes]:
+    """Yield the bytes of each full block."""
     block_bytes = block_size_tokens * _TOKEN_BYTES
     if not 0 < block_bytes <= len(packed):
         return iter(())
     used = len(packed) - len(packed) % block_bytes
-    return map(xxh3_64_intdigest, _split(packed[:used], block_bytes), repeat(SEED))
+    return _split(packed[:used], block_bytes)
 
 
 def _full_blocks(token_ids: Sequence[int], block_size_tokens: int) -> int:
@@ -195,14 +194,14 @@ def _holds_boolean(token_ids: Sequence[int], data: bytes) -> bool:
     Looking at the type of every id would double the time of a chain, so only ids with a zero
     second byte are looked at: one in 256 of a usual prompt.
     """
-    second_bytes = data[1::_TOKEN_BYTES]
-    if second_bytes.count(0) * _SCAN_ALL_SHARE > len(second_bytes):
+    before_zeros = data[1::_TOKEN_BYTES].split(b"\0")
+    if len(before_zeros) * _SCAN_ALL_SHARE > len(token_ids):
         return bool in map(type, token_ids)
-    position = second_bytes.find(0)
-    while position >= 0:
-        if isinstance(token_ids[position], bool):
+    position = -1
+    for between in before_zeros[:-1]:
+        position += len(between) + 1
+        if type(token_ids[position]) is bool:
             return True
-        position = second_bytes.find(0, position + 1)
     return False
 
 
