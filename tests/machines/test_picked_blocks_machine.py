@@ -23,6 +23,11 @@ CHAINS = [
 """Chains as prompts have them: a key stands for everything before it, so it follows one other."""
 
 
+def packed(chain: tuple[int, ...]) -> bytes:
+    """Return a chain as the picker has it."""
+    return b"".join(key.to_bytes(8) for key in chain)
+
+
 class PickedBlocksMachine(RuleBasedStateMachine):
     """Place, settle, withdraw, wait, sweep, lose endpoints; ask for everything after each step."""
 
@@ -49,11 +54,11 @@ class PickedBlocksMachine(RuleBasedStateMachine):
         """Send a prompt somewhere."""
         until_ns = self.now_ns + expected_ns
         plain = self.plain.place(endpoint, chain, self.now_ns, until_ns)
-        placing = self.blocks.place(endpoint, list(chain), self.now_ns, until_ns)
+        placing = self.blocks.place(endpoint, packed(chain), self.now_ns, until_ns)
         if self.withdrawable + len(plain.keys) > ALL_MAX:
             plain.keys = ()
         self.withdrawable += len(plain.keys)
-        assert tuple(placing.keys) == plain.keys
+        assert placing.keys == packed(plain.keys)
         return placing, plain
 
     @rule(both=consumes(placings))
@@ -77,7 +82,7 @@ class PickedBlocksMachine(RuleBasedStateMachine):
     @rule()
     def sweep(self) -> None:
         """Forget what is idle."""
-        self.blocks.sweep(self.now_ns, stretches_max=ALL_MAX)
+        self.blocks.sweep(self.now_ns, runs_max=ALL_MAX)
         self.plain.sweep(self.now_ns)
 
     @rule(endpoints=st.sets(st.sampled_from(ENDPOINTS)))
@@ -92,7 +97,9 @@ class PickedBlocksMachine(RuleBasedStateMachine):
         for endpoint in ENDPOINTS:
             for chain in CHAINS:
                 for is_expected in (False, True):
-                    found = self.blocks.held(endpoint, chain, self.now_ns, is_expected=is_expected)
+                    found = self.blocks.held(
+                        endpoint, packed(chain), self.now_ns, is_expected=is_expected
+                    )
                     expected = self.plain.held(
                         endpoint, chain, self.now_ns, is_expected=is_expected
                     )

@@ -58,11 +58,13 @@ class PlainPickedBlocks:
         """Note a placing."""
         self.number += 1
         keys = keys[: self.shelf_max]
+        if keys:
+            self.sweep(now_ns, endpoint)
         expected_ns = min(expected_ns, now_ns + self.idle_ns)
         for depth, key in enumerate(keys):
             found = self.table.get((endpoint, key))
             age = (self.number, -depth)
-            if found is None or found.placed_ns <= now_ns - self.idle_ns:
+            if found is None:
                 found = PlainStretch(age, now_ns, expected_ns)
                 self.table[endpoint, key] = found
             found.age, found.placed_ns = age, now_ns
@@ -97,10 +99,10 @@ class PlainPickedBlocks:
                 return count
         return len(keys)
 
-    def sweep(self, now_ns: int) -> None:
-        """Forget what is idle."""
+    def sweep(self, now_ns: int, endpoint: str | None = None) -> None:
+        """Forget what is idle, everywhere or at one endpoint."""
         for place, found in list(self.table.items()):
-            if found.placed_ns <= now_ns - self.idle_ns:
+            if found.placed_ns <= now_ns - self.idle_ns and endpoint in {None, place[0]}:
                 del self.table[place]
 
     def retain(self, endpoints: set[str]) -> None:

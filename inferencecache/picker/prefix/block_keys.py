@@ -1,12 +1,12 @@
-"""Blocks of a prompt as the picker remembers them: numbers, one for each stretch of it.
+"""Blocks of a prompt as the picker remembers them: keys, one for each stretch of it.
 
 A block's hash stands for everything before it, so the hash of every fourth block of 16 tokens says
 as much as all of them, at a quarter of the memory. Hashes are the same for every model and tenant;
-the numbers are not, so that blocks of different caches are never taken for one another.
+the keys are not, so that blocks of different caches are never taken for one another.
 
 Of a long prompt the first 1,024 stretches are kept as they are, and then one in 8: where such a
 prompt ends is worth less than what it would cost. With 64 tokens per stretch, a prompt of a million
-tokens is 1,024 + 14,601 // 8 = 2,849 numbers.
+tokens is 1,024 + 14,601 // 8 = 2,849 keys.
 """
 
 from functools import lru_cache
@@ -16,7 +16,9 @@ from typing import Final, NamedTuple
 CHARACTER_SCHEME: Final = "chars-v1"
 """The scheme of blocks of characters, under which no engine knows anything."""
 
-_HASH_BYTES: Final = 8
+KEY_BYTES: Final = 8
+"""Of a key."""
+
 _SEEDS_MAX: Final = 1_024
 
 FINE_STRETCHES: Final = 1_024
@@ -46,11 +48,11 @@ class BlockKeys(NamedTuple):
     """A prompt's stretches.
 
     Attributes:
-        keys: One number for each that is kept, in order; each stands for all before it, too.
+        keys: Of each that is kept 8 bytes, in order; each stands for all before it, too.
         tokens: Tokens per stretch.
     """
 
-    keys: list[int]
+    keys: bytes
     tokens: int
 
     def tokens_of(self, count: int) -> int:
@@ -71,22 +73,27 @@ def block_keys(
         stretch_tokens_min: Fewest tokens per stretch; what is left at the end is ignored.
         domain: Where they are comparable.
 
-    Complexity: O(stretches).
+    Complexity: O(stretches), at the speed of memory.
     """
     blocks = -(-stretch_tokens_min // block_tokens)
-    whole = len(hashes) // _HASH_BYTES * _HASH_BYTES
-    numbers = memoryview(hashes)[:whole].cast("Q")[blocks - 1 :: blocks].tolist()
-    seed = _seed(domain)
-    if len(numbers) > FINE_STRETCHES:
-        numbers[FINE_STRETCHES:] = numbers[FINE_STRETCHES + COARSE - 1 :: COARSE]
-    return BlockKeys([number ^ seed for number in numbers], blocks * block_tokens)
+    whole = len(hashes) // KEY_BYTES * KEY_BYTES
+    kept = memoryview(hashes)[:whole].cast("Q")[blocks - 1 :: blocks]
+    keys = kept[:FINE_STRETCHES].tobytes() + kept[FINE_STRETCHES + COARSE - 1 :: COARSE].tobytes()
+    return BlockKeys(_set_apart(keys, _seed(domain)), blocks * block_tokens)
+
+
+def _set_apart(keys: bytes, seed: bytes) -> bytes:
+    """Return *keys*, each with the same bits turned over."""
+    size = len(keys)
+    turned = int.from_bytes(keys) ^ int.from_bytes(seed * (size // KEY_BYTES))
+    return turned.to_bytes(size)
 
 
 @lru_cache(maxsize=_SEEDS_MAX)
-def _seed(domain: CacheDomain) -> int:
-    """Return the number that sets the blocks of *domain* apart."""
-    digest = blake2b(digest_size=_HASH_BYTES)
+def _seed(domain: CacheDomain) -> bytes:
+    """Return the bits that set the blocks of *domain* apart."""
+    digest = blake2b(digest_size=KEY_BYTES)
     for part in domain:
         text = part.encode(errors="surrogatepass")
-        digest.update(len(text).to_bytes(_HASH_BYTES) + text)
-    return int.from_bytes(digest.digest())
+        digest.update(len(text).to_bytes(KEY_BYTES) + text)
+    return digest.digest()

@@ -62,7 +62,7 @@ _PRECISE: Final = PrefixSource.PRECISE
 _APPROXIMATE: Final = PrefixSource.APPROXIMATE
 _BY_NOTHING: Final = PrefixUse.NONE
 _NOT_ASKED: Final = IndexFound()
-_NO_KEYS: Final = BlockKeys([], 0)
+_NO_KEYS: Final = BlockKeys(b"", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ from inferencecache.picker.prefix.sightings import Sightings
 from inferencecache.picker.prompt.blocks import PromptReader
 from inferencecache.settings.picker_prefix import PickerPrefixSettings
 
-_SLICE_STRETCHES: Final = 512
-"""Stretches let go at once, which takes well below a millisecond."""
+_SLICE_RUNS: Final = 512
+"""Runs of stretches let go at once, which takes well below a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class PrefixKnowledge:
 
     def sweep_slices(self) -> Iterator[None]:
         """Let go of what is over, giving way between bounded slices."""
-        while self.blocks.sweep(self._parts.clock.monotonic_ns(), _SLICE_STRETCHES):
+        while self.blocks.sweep(self._parts.clock.monotonic_ns(), _SLICE_RUNS):
             yield
 
     def overdue(self) -> list[tuple[WorkerSet, list[str]]]:

@@ -1,9 +1,5 @@
 """What went where: per endpoint the blocks of the prompts that the picker has sent to it.
 
-Theory of operation: a key stands for everything before it, so whoever was sent a stretch was sent
-all stretches before it, no later. Every rule below keeps it so, and a match is the end of a binary
-search.
-
 Rules of this file
     1. A placing counts at once: as *expected* until the time that it is given, for endpoints whose
        engine will say itself what it holds, and as *learnt* for as long as nothing is heard of it
@@ -17,31 +13,13 @@ Example: ``a b c`` is placed at 1 s, ``a b d`` at 2 s and withdrawn. What is lef
 which ``a b`` was last placed at 2 s. With room for two stretches, ``c`` would have gone first.
 """
 
-from array import array
 from collections import OrderedDict, deque
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 
+from inferencecache.picker.prefix.block_keys import KEY_BYTES
+from inferencecache.picker.prefix.shelf import Shelf
 from inferencecache.settings.picker_prefix import PickerPrefixSettings
-
-
-class _Stretch:
-    """One stretch at one endpoint.
-
-    Attributes:
-        placed_ns: When it was last placed.
-        expected_ns: Until when it is to be believed of an engine that says what it holds.
-        first: Number of the placing that brought it; earlier ones did not vouch for it.
-        vouchers: Placings that vouch for it.
-    """
-
-    __slots__ = ("expected_ns", "first", "placed_ns", "vouchers")
-
-    def __init__(self, placed_ns: int, expected_ns: int, first: int) -> None:
-        self.placed_ns = placed_ns
-        self.expected_ns = expected_ns
-        self.first = first
-        self.vouchers = 1
 
 
 class Placing:
@@ -50,19 +28,20 @@ class Placing:
     Attributes:
         endpoint: Where.
         number: Later placings have larger ones.
-        keys: Its stretches; none where too many can be withdrawn already.
+        keys: Its stretches, 8 bytes each; none where too many can be withdrawn already.
     """
 
     __slots__ = ("endpoint", "keys", "number")
 
-    def __init__(self, endpoint: str, number: int, keys: Sequence[int]) -> None:
+    def __init__(self, endpoint: str, number: int, keys: bytes) -> None:
         self.endpoint = endpoint
         self.number = number
-        self.keys = array("Q", keys)
+        self.keys = keys
 
-
-Shelf = OrderedDict[int, _Stretch]
-"""The stretches of an endpoint, the one placed longest ago first."""
+    @property
+    def stretches(self) -> int:
+        """How many they are."""
+        return len(self.keys) // KEY_BYTES
 
 
 class PickedBlocks:
@@ -87,116 +66,99 @@ class PickedBlocks:
         self.stretches = 0
         self.evicted = 0
 
-    def place(self, endpoint: str, keys: Sequence[int], now_ns: int, expected_ns: int) -> Placing:
+    def place(self, endpoint: str, keys: bytes, now_ns: int, expected_ns: int) -> Placing:
         """Note that a prompt goes to *endpoint*.
 
         Args:
             endpoint: Where; the name of the candidate.
-            keys: Its stretches in order; those beyond an endpoint's room are left out.
+            keys: Its stretches in order, 8 bytes each; those beyond an endpoint's room are left
+                out.
             now_ns: Monotonic time.
             expected_ns: Until when an engine that says what it holds is believed to hold them.
 
         Returns:
             To be settled or withdrawn, once.
 
-        Complexity: O(keys).
+        Complexity: O(runs), of those let go, too, and a comparison of the keys.
         """
-        keys = keys[: self._shelf_max]
+        keys = keys[: self._shelf_max * KEY_BYTES]
         self._placings += 1
-        number = self._placings
+        placing = Placing(endpoint, self._placings, keys)
         if keys:
-            shelf = self._shelves.setdefault(endpoint, OrderedDict())
+            shelf = self._shelves.setdefault(endpoint, Shelf())
             self._shelves.move_to_end(endpoint)
-            self._put(shelf, keys, now_ns, min(expected_ns, now_ns + self._idle_ns))
+            self.stretches -= sum(shelf.drop(now_ns - self._idle_ns))
+            before = shelf.stretches
+            expected_ns = min(expected_ns, now_ns + self._idle_ns)
+            shelf.place(keys, now_ns, expected_ns, placing.number)
+            self.stretches += shelf.stretches - before
             self._make_room(shelf)
-        if self._withdrawable + len(keys) > self._all_max:
-            keys = ()
-        self._withdrawable += len(keys)
-        return Placing(endpoint, number, keys)
+        if self._withdrawable + placing.stretches > self._all_max:
+            placing.keys = b""
+        self._withdrawable += placing.stretches
+        return placing
 
     def settle(self, placing: Placing) -> None:
         """Note that *placing* has come true; it cannot be withdrawn any more."""
-        self._withdrawable -= len(placing.keys)
-        placing.keys = array("Q")
+        self._withdrawable -= placing.stretches
+        placing.keys = b""
 
     def withdraw(self, placing: Placing) -> None:
         """Forget *placing*, and what nobody else vouches for.
 
-        Complexity: O(its keys).
+        Complexity: O(its runs).
         """
         shelf = self._shelves.get(placing.endpoint)
         if shelf is not None:
-            for key in placing.keys:
-                stretch = shelf.get(key)
-                if stretch is None or stretch.first > placing.number:
-                    continue
-                stretch.vouchers -= 1
-                if not stretch.vouchers:
-                    del shelf[key]
-                    self.stretches -= 1
-            if not shelf:
+            before = shelf.stretches
+            shelf.withdraw(placing.keys, placing.number)
+            self.stretches += shelf.stretches - before
+            if not shelf.stretches:
                 del self._shelves[placing.endpoint]
         self.settle(placing)
 
-    def held(
-        self, endpoint: str, keys: Sequence[int], now_ns: int, *, is_expected: bool = False
-    ) -> int:
+    def held(self, endpoint: str, keys: bytes, now_ns: int, *, is_expected: bool = False) -> int:
         """Return how many leading *keys* an endpoint was sent and is believed to hold.
 
         Args:
             endpoint: The candidate's name.
-            keys: Stretches of a prompt in order.
+            keys: Stretches of a prompt in order, 8 bytes each.
             now_ns: Monotonic time.
             is_expected: Whether only what is expected counts, since the engine says itself what it
                 holds; else everything that is not forgotten.
 
-        Complexity: O(log keys).
+        Complexity: O(runs) and a comparison of the keys.
         """
         shelf = self._shelves.get(endpoint)
-        if shelf is None or not keys:
+        if shelf is None:
             return 0
-        get, forgotten_ns = shelf.get, now_ns - self._idle_ns
-        held, at, end = 0, 0, len(keys)
-        while held < end:
-            stretch = get(keys[at])
-            if stretch is not None and (
-                stretch.expected_ns > now_ns if is_expected else stretch.placed_ns > forgotten_ns
-            ):
-                held = at + 1
-            elif at:
-                end = at
-            else:
-                return 0
-            at = (held + end) >> 1
-        return held
+        alive_ns = now_ns if is_expected else now_ns - self._idle_ns
+        return shelf.held(keys, alive_ns, is_expected=is_expected)
 
-    def sweep(self, now_ns: int, stretches_max: int) -> bool:
+    def sweep(self, now_ns: int, runs_max: int) -> bool:
         """Let go of what was not placed for too long, and of what has left.
 
         Args:
             now_ns: Monotonic time.
-            stretches_max: At most so much of it.
+            runs_max: At most so many runs of it; how long they are does not matter.
 
         Returns:
             Whether there may be more.
 
-        Complexity: O(endpoints + stretches let go).
+        Complexity: O(endpoints + runs let go).
         """
-        room = stretches_max
+        room = runs_max
         while self._left and room:
             left = self._left[0]
-            while left and room:
-                left.popitem(last=False)
-                room -= 1
-            if not left:
+            room -= sum(1 for _ in islice(left.drop(), room))
+            if not left.stretches:
                 self._left.popleft()
         idle_ns = now_ns - self._idle_ns
         for endpoint, shelf in list(self._shelves.items()):
-            while shelf and room and next(iter(shelf.values())).placed_ns <= idle_ns:
-                shelf.popitem(last=False)
-                self.stretches -= 1
-                room -= 1
-            if not shelf:
+            gone = list(islice(shelf.drop(idle_ns), room))
+            room -= len(gone)
+            self.stretches -= sum(gone)
+            if not shelf.stretches:
                 del self._shelves[endpoint]
         return not room
 
@@ -207,38 +169,19 @@ class PickedBlocks:
         """
         for endpoint in [name for name in self._shelves if name not in endpoints]:
             shelf = self._shelves.pop(endpoint)
-            self.stretches -= len(shelf)
+            self.stretches -= shelf.stretches
             self._left.append(shelf)
 
-    def _put(self, shelf: Shelf, keys: Sequence[int], now_ns: int, expected_ns: int) -> None:
-        """Place *keys*, the deepest first, so that it is the first to go."""
-        get, to_end, number = shelf.get, shelf.move_to_end, self._placings
-        idle_ns, before = now_ns - self._idle_ns, len(shelf)
-        for key in reversed(keys):
-            stretch = get(key)
-            if stretch is None:
-                shelf[key] = _Stretch(now_ns, expected_ns, number)
-                continue
-            if stretch.placed_ns <= idle_ns:
-                shelf[key] = _Stretch(now_ns, expected_ns, number)
-            else:
-                stretch.placed_ns = now_ns
-                stretch.vouchers += 1
-                if stretch.expected_ns < expected_ns:  # noqa: PLR1730 - a call takes as long as all else
-                    stretch.expected_ns = expected_ns
-            to_end(key)
-        self.stretches += len(shelf) - before
-
     def _make_room(self, shelf: Shelf) -> None:
-        while len(shelf) > self._shelf_max:
-            self._evict(shelf)
+        while shelf.stretches > self._shelf_max:
+            self._evict(shelf, shelf.stretches - self._shelf_max)
         while self.stretches > self._all_max:
             endpoint, oldest = next(iter(self._shelves.items()))
-            self._evict(oldest)
-            if not oldest:
+            self._evict(oldest, self.stretches - self._all_max)
+            if not oldest.stretches:
                 del self._shelves[endpoint]
 
-    def _evict(self, shelf: Shelf) -> None:
-        shelf.popitem(last=False)
-        self.stretches -= 1
-        self.evicted += 1
+    def _evict(self, shelf: Shelf, count: int) -> None:
+        gone = shelf.evict(count)
+        self.stretches -= gone
+        self.evicted += gone

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefix_rig import exact, tokens
 
-from inferencecache.picker.prefix.block_keys import COARSE, FINE_STRETCHES, CacheDomain, block_keys
+from inferencecache.picker.prefix.block_keys import (
+    COARSE,
+    FINE_STRETCHES,
+    BlockKeys,
+    CacheDomain,
+    block_keys,
+)
 
 DOMAIN = CacheDomain("t", "m", "vllm", "")
 
@@ -21,11 +27,11 @@ def test_small_blocks_are_taken_together(block_tokens: int, stretch_tokens: int)
     blocks = exact(tokens(1_000), block_tokens=block_tokens)
     found = block_keys(blocks.hashes, block_tokens, 64, DOMAIN)
     assert found.tokens == stretch_tokens
-    assert len(found.keys) == 1_000 // block_tokens * block_tokens // stretch_tokens
+    assert len(found.keys) // 8 == 1_000 // block_tokens * block_tokens // stretch_tokens
     alone = block_keys(
         blocks.hashes[: stretch_tokens // block_tokens * 8], block_tokens, 64, DOMAIN
     )
-    assert alone.keys == found.keys[:1]
+    assert alone.keys == found.keys[:8]
 
 
 @given(st.integers(0, 6 * FINE_STRETCHES), st.integers(0, 6 * FINE_STRETCHES))
@@ -36,25 +42,30 @@ def test_prompts_share_what_they_have_in_common(first: int, second: int) -> None
         block_keys(hashes[: length * 8], 64, 64, DOMAIN) for length in sorted((first, second))
     )
     assert long.keys[: len(short.keys)] == short.keys
-    counts = [short.tokens_of(count) for count in range(len(short.keys) + 1)]
+    counts = [short.tokens_of(count) for count in range(len(short.keys) // 8 + 1)]
     assert counts[0] == 0
     assert all(before < after for before, after in pairwise(counts))
     left_out = min(first, second) * 64 - counts[-1]
     assert 0 <= left_out < (64 * COARSE if counts[-1] >= FINE_STRETCHES * 64 else 64)
 
 
-def test_a_million_tokens_are_so_many_numbers() -> None:
+def test_a_million_tokens_are_so_many_keys() -> None:
     """The worked example."""
     hashes = bytes(8 * (1_000_000 // 16))
-    assert len(block_keys(hashes, 16, 64, DOMAIN).keys) == 1_024 + 14_601 // 8 == 2_849
+    assert len(block_keys(hashes, 16, 64, DOMAIN).keys) // 8 == 1_024 + 14_601 // 8 == 2_849
 
 
 @pytest.mark.parametrize("field", CacheDomain._fields)
-def test_caches_of_others_have_other_numbers(field: str) -> None:
+def test_caches_of_others_have_other_keys(field: str) -> None:
     """By tenant, model, scheme and adapter; a text cannot be moved from one to the next."""
     hashes = exact(tokens(640)).hashes
-    mine = set(block_keys(hashes, 16, 64, DOMAIN).keys)
+    mine = keys_of(block_keys(hashes, 16, 64, DOMAIN))
     other = DOMAIN._replace(**{field: "x"})
     moved = CacheDomain("tm", "", "vllm", "")
     for domain in (other, moved, DOMAIN._replace(tenant_id="\ud800")):
-        assert not mine & set(block_keys(hashes, 16, 64, domain).keys)
+        assert not mine & keys_of(block_keys(hashes, 16, 64, domain))
+
+
+def keys_of(found: BlockKeys) -> set[bytes]:
+    """Return each of the keys."""
+    return {found.keys[at : at + 8] for at in range(0, len(found.keys), 8)}
