@@ -9,8 +9,7 @@ carries no tokens, can be turned into keys.
 
 Rules of this file
 ------------------
-* A key leaves here only if the engine announced every block up to it. A store whose parent is
-  unknown waits or is dropped; it never becomes a prompt's start.
+* A key leaves here only if the engine announced every block up to it.
 * Blocks with content that tokens do not describe are remembered, so that what stands below them is
   recognised, but they have no keys.
 * Ranks have their own name spaces; keys are shared by all ranks of the replica.
@@ -20,20 +19,16 @@ Rules of this file
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from inferencecache.events.adapters import AdapterNames, parse_adapter_names
-from inferencecache.events.admission import Admission, is_prefix_group
 from inferencecache.events.adoption import adopt
 from inferencecache.events.blocks import BlockGroup
 from inferencecache.events.ledger import Ledger
 from inferencecache.events.live_set import live_runs
 from inferencecache.events.mapper_counters import Drop, MapperCounters
-from inferencecache.events.mediums import GPU_LANE, UNKNOWN_LANE, lane_of
 from inferencecache.events.messages import BlockRemoved, BlockStored, EventBatch
 from inferencecache.events.operations import Changes, Operation, StoreRun
 from inferencecache.events.orphans import Orphans
-from inferencecache.events.placer import Placer, Placing
-from inferencecache.events.rank_space import RankSpace, Route, signature_of
-from inferencecache.events.shards import SHARD_MASK
+from inferencecache.events.rank_space import RankSpace
+from inferencecache.events.store_intake import StoreIntake
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 
@@ -59,18 +54,10 @@ class EventMapper:
         self.counters = MapperCounters()
         self._settings = settings
         self._ledger = Ledger(settings, self.counters)
-        self._placer = Placer(self._ledger, settings.block_size_tokens, self.counters)
-        names = parse_adapter_names(settings.lora_adapter_names)
-        self._admission = Admission(
-            index_size=settings.block_size_tokens,
-            adapters=AdapterNames(names, use_event_name=settings.lora_name_from_event),
-            counters=self.counters,
-            keys=self._ledger.keys,
-            adapters_max=settings.adapters_max,
-        )
         self._orphans = Orphans(
             blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns
         )
+        self._intake = StoreIntake(settings, self._ledger, self._orphans, self.counters)
         self._ranks: dict[int, RankSpace] = {}
 
     # ------------------------------------------------------------------ changes
@@ -107,10 +94,13 @@ class EventMapper:
         self.expire(now_ns)
         self.reclaim(_RECLAIMED_PER_BATCH)
         yield from self.withdraw(emit)
-        for event in batch.events:
+        position = 0
+        while position < len(batch.events):
+            event, placed = batch.events[position], 0
             if isinstance(event, BlockStored):
-                is_placed = self._store(rank, event, now_ns, changes)
-                if is_placed and self._orphans.blocks_total:
+                space = self._rank(rank)
+                placed = self._intake.place(space, batch.events, position, now_ns, changes)
+                if placed and self._orphans.blocks_total:
                     for _ in self._adopt(rank, event, changes):
                         emit(changes.take())
                         yield
@@ -121,6 +111,7 @@ class EventMapper:
             if self._ledger.is_leaving:
                 emit(changes.take())
                 yield from self.withdraw(emit)
+            position += max(placed, 1)
         self._trim(changes)
         emit(changes.take())
 
@@ -241,7 +232,7 @@ class EventMapper:
         """Place what waited for *event*, just placed; yield after each step."""
 
         def place(child: BlockStored) -> bool:
-            return self._store(rank, child, None, changes)
+            return bool(self._intake.place(self._rank(rank), [child], 0, None, changes))
 
         for removals in adopt(self._orphans, (rank, event), place, self.counters):
             for removal in removals:
@@ -249,106 +240,9 @@ class EventMapper:
             self._trim(changes)
             yield
 
-    def _store(self, rank: int, event: BlockStored, now_ns: int | None, changes: Changes) -> bool:
-        """Place a store and return True, or let it wait for its parent, or drop it.
-
-        Args:
-            rank: Rank it came from.
-            event: The store.
-            now_ns: Time of its arrival; None if it has waited before and must not again.
-            changes: Where operations go.
-        """
-        space = self._ranks.get(rank) or self._rank(rank)
-        route = space.routes.get(signature_of(event)) if event.packed_tokens else None
-        if route is None:
-            route = self._find_route(space, event, changes)
-            if route is None:
-                return False
-        hashes, parent_hash, parent = event.block_hashes, event.parent_block_hash, None
-        if len(hashes) > 1 and len(set(hashes)) < len(hashes):
-            self.counters.drop(Drop.REPEATED_HASH)
-            return False
-        if parent_hash is not None:
-            parent = route[0].blocks.shards[parent_hash & SHARD_MASK].get(parent_hash)
-            if parent is None or parent_hash in hashes:
-                self._without_parent(rank, event, now_ns)
-                return False
-        if self._placer.store_lone(route, event, parent, changes):
-            return True
-        placing = Placing(route[0], event, route[1], route[2], parent)
-        cause = self._admission.parent_fault(placing)
-        if cause is not None:
-            self.counters.drop(cause)
-            return False
-        self._placer.store(placing, changes)
-        return True
-
-    def _find_route(self, space: RankSpace, event: BlockStored, changes: Changes) -> Route | None:
-        """Work out where stores like *event* go; None when this one is done with."""
-        cause = self._refusal(space, event)
-        if cause is not None:
-            self.counters.drop(cause)
-            return None
-        lane = self._lane(event.medium)
-        space.has_tier_events |= lane != GPU_LANE
-        group = space.group(event.group_idx)
-        if not event.packed_tokens:
-            self._ledger.copy_known(group, event, lane, changes)
-            return None
-        adapter_id = self._admission.adapter_of(event)
-        if adapter_id is None:
-            return None
-        usual_size = group.block_size
-        cause = self._admission.size_fault(event, group, lane)
-        if cause is not None:
-            self._refuse(cause, (group, adapter_id, lane), event, changes)
-            return None
-        if group.block_size != usual_size:
-            space.routes.clear()
-        route = (group, adapter_id, lane)
-        if lane != UNKNOWN_LANE:
-            space.remember(event, route)
-        return route
-
-    def _refusal(self, space: RankSpace, event: BlockStored) -> Drop | None:
-        """Return why a store is not looked at further, None if it is."""
-        if event.is_remote:
-            return Drop.REMOTE
-        if not space.has_room_for(event.group_idx, self._settings.groups_max):
-            return Drop.GROUPS
-        known = space.prefix_groups.get(event.group_idx)
-        is_prefix = is_prefix_group(event.kv_cache_spec_kind, event.group_idx, known=known)
-        if event.kv_cache_spec_kind:
-            space.prefix_groups[event.group_idx] = is_prefix
-        if is_prefix != known:
-            space.routes.clear()
-        if not is_prefix:
-            gone = space.groups.pop(event.group_idx, None)
-            if gone is not None:
-                self._ledger.leave(gone)
-            return Drop.GROUP
-        return None if event.block_hashes else Drop.EMPTY
-
-    def _refuse(self, cause: Drop, route: Route, event: BlockStored, changes: Changes) -> None:
-        """Drop a store whose blocks cannot be made new; copies of known ones still count."""
-        if cause == Drop.FOREIGN_CHUNK:
-            self._ledger.copy_known(route[0], event, route[2], changes)
-        else:
-            self.counters.drop(cause)
-
-    def _without_parent(self, rank: int, event: BlockStored, now_ns: int | None) -> None:
-        """Let a store wait for its parent, unless it is its own."""
-        if event.parent_block_hash in event.block_hashes:
-            self.counters.drop(Drop.SELF_PARENT)
-            return
-        if now_ns is None:
-            return
-        self.counters.orphaned_blocks += len(event.block_hashes)
-        self.counters.orphans_dropped += self._orphans.hold(rank, event, now_ns)
-
     def _remove(self, rank: int, event: BlockRemoved, changes: Changes) -> None:
         space = self._rank(rank)
-        lane = self._lane(event.medium)
+        lane = self.counters.lane(event.medium)
         group = space.groups.get(event.group_idx)
         if event.is_remote:
             return
@@ -378,13 +272,7 @@ class EventMapper:
         else:
             self._ledger.forget_all(self._all_groups())
             changes.clear()
-        self._ranks[rank] = RankSpace()
-
-    def _lane(self, medium: str) -> int:
-        lane = lane_of(medium)
-        if lane == UNKNOWN_LANE:
-            self.counters.unknown_mediums += 1
-        return lane
+        self._ranks[rank] = RankSpace(rank)
 
     def _trim(self, changes: Changes) -> None:
         self._ledger.trim(self._all_groups(), changes)
@@ -393,7 +281,7 @@ class EventMapper:
     def _rank(self, rank: int) -> RankSpace:
         found = self._ranks.get(rank)
         if found is None:
-            found = self._ranks[rank] = RankSpace()
+            found = self._ranks[rank] = RankSpace(rank)
         return found
 
     def _all_groups(self) -> list[BlockGroup]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from inferencecache.events.mediums import UNKNOWN_LANE, lane_of
 from inferencecache.events.messages import EventBatch
 
 _Name = TypeVar("_Name")
@@ -91,6 +92,12 @@ class MapperCounters:
             self.faults[cause] = self.faults.get(cause, 0) + times
         if batch.rank is not None and batch.rank != source_rank and not batch.is_rest:
             self.rank_mismatches += 1
+
+    def lane(self, medium: str) -> int:
+        """Return the lane of a medium as engines name it, and count one that nobody knows."""
+        lane = lane_of(medium)
+        self.unknown_mediums += lane == UNKNOWN_LANE
+        return lane
 
     def unmapped_adapter(self, lora_id: int | None, lora_name: str) -> bool:
         """Count a store of an adapter the map does not have; True the first time for it.

@@ -1,7 +1,7 @@
 """Put stores in their place: engine blocks become tracked blocks, and their keys operations.
 
-The usual store, blocks that each are one index block, has a flat loop of its own, and a single one
-of these a way without even that; everything else goes through pieces. All ways do the same.
+The usual store, blocks that each are one index block, has a flat way of its own; everything else
+goes through pieces. Both do the same, and so does ``lone_stores``.
 """
 
 from collections.abc import Iterable
@@ -11,18 +11,16 @@ import msgspec
 
 from inferencecache.events.block_table import STRETCH_BLOCKS
 from inferencecache.events.blocks import Block, BlockGroup, Detail, SharedCounts
-from inferencecache.events.chunking import Piece, cut_multiples, cut_pages, lone_key
-from inferencecache.events.key_table import T1_HOLDER, T1_MASK
+from inferencecache.events.chunking import Piece, cut_multiples, cut_pages
+from inferencecache.events.key_table import T1_HOLDER
 from inferencecache.events.ledger import Ledger
 from inferencecache.events.mapper_counters import MapperCounters
 from inferencecache.events.mediums import GPU_LANE, GPU_TIER, HOST_TIER, NOWHERE, one_copy
 from inferencecache.events.messages import BlockStored
 from inferencecache.events.operations import Changes, StoreRun
-from inferencecache.events.rank_space import Route
 from inferencecache.events.shards import SHARD_MASK
 from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.fingerprint import packed_prefix_hashes
-from inferencecache.types import INT32_MAX
 
 _OPAQUE = Detail(is_opaque=True)
 
@@ -59,53 +57,6 @@ class Placer:
         self._index_size = index_size
         self._counters = counters
         self._counts = SharedCounts()
-
-    def store_lone(
-        self, route: Route, event: BlockStored, parent: Block | None, changes: Changes
-    ) -> bool:
-        """Place one new block that is one index block; False if it is anything else.
-
-        :meth:`store` does the same; its set-up costs more than the work for a single block.
-
-        Args:
-            route: Where *event* goes.
-            event: A store.
-            parent: The block before the first, None at a prompt's start.
-            changes: Where operations go.
-        """
-        group, adapter_id, lane = route
-        size, hashes = event.block_size, event.block_hashes
-        if len(hashes) != 1 or event.opaque_from != 1 or size != self._index_size:
-            return False
-        engine_hash, before, tokens, table = hashes[0], None, size, group.blocks
-        blocks = table.shards[engine_hash & SHARD_MASK]
-        if lane != GPU_LANE or engine_hash in blocks:
-            return False
-        if parent is not None:
-            before, tokens = parent.chain, parent.tokens + size
-            other_id = parent.stretch.adapter_id
-            if parent.detail is not None or other_id != adapter_id or tokens > INT32_MAX:
-                return False
-        key = lone_key(event.packed_tokens[: size * TOKEN_BYTES], before)
-        ledger = self._ledger
-        held = ledger.keys.partition(adapter_id)[key & SHARD_MASK]
-        holders = held.get(key, 0)
-        if holders and not holders & T1_MASK:
-            ledger.keys.t2_total -= 1
-        held[key] = holders + T1_HOLDER
-        stretch = table.latest
-        order = stretch.engine_hashes
-        if len(order) >= STRETCH_BLOCKS or stretch.adapter_id != adapter_id:
-            stretch = table.stretch(adapter_id)
-            order = stretch.engine_hashes
-        shared = self._counts.share(tokens)
-        blocks[engine_hash] = Block(key, shared, stretch, 1, before, None)
-        order.append(engine_hash)
-        ledger.blocks_total += 1
-        self._counters.stored_blocks += 1
-        run = StoreRun(adapter_id, GPU_TIER, [key], before, tokens, not holders)
-        changes.operations.append(run)
-        return True
 
     def store(self, placing: Placing, changes: Changes) -> None:
         """Place the blocks of a store, or count another copy of those already there.

@@ -30,16 +30,21 @@ def signature_of(event: BlockStored) -> Signature:
 class RankSpace:
     """Name space of one rank.
 
+    Args:
+        rank: Its number.
+
     Attributes:
         groups: Blocks by KV cache group.
         prefix_groups: Whether a group makes up prompts' leading parts, where an event said so.
         routes: Routes worked out before; emptied whenever something they rest on changes.
+        rank: As given.
         has_tier_events: The engine announces other mediums than the GPU.
     """
 
-    __slots__ = ("groups", "has_tier_events", "prefix_groups", "routes")
+    __slots__ = ("groups", "has_tier_events", "prefix_groups", "rank", "routes")
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
         self.groups: dict[int, BlockGroup] = {}
         self.prefix_groups: dict[int, bool] = {}
         self.routes: dict[Signature, Route] = {}
