@@ -36,21 +36,33 @@ def match_chain(
     Complexity: O(runs met * holders), plus packing about 12 ns per matched block of a chain that
     does not come packed.
     """
-    run = partition.run_of.get(hashes[0])
+    get_run = partition.run_of.get
+    run = get_run(hashes[0])
     if run is None:
         return []
-    request = Request(partition, hashes)
-    blocks = request.extent(run, 0)
-    following = partition.run_of.get(hashes[blocks]) if blocks < len(hashes) else None
+    request: Request | None = None
+    if (
+        type(hashes) is PackedHashes
+        and run.stride == hashes.stride
+        and hashes.packed.startswith(run.packed)
+    ):
+        # Most requests off the wire have all of their first run: no need to keep where they are.
+        blocks = run.length
+    else:
+        request = Request(partition, hashes)
+        blocks = request.extent(run, 0)
+    following = get_run(hashes[blocks]) if blocks < len(hashes) else None
     if following is None:
         tokens = _tokens(counts, blocks)
+        if not tokens:
+            return []
         return [
             (who.replica_id, tokens, hold.last_seen_ns, hold.tier, blocks)
             for who, hold in run.holds.items()
-            if hold.last_seen_ns > stale_ns and not who.is_cleared and tokens
+            if hold.last_seen_ns > stale_ns and not who.is_cleared
         ]
     walk = _Walk(run, stale_ns)
-    walk.go_on(request, following, blocks)
+    walk.go_on(request or Request(partition, hashes), following, blocks)
     return walk.candidates(counts)
 
 
@@ -78,10 +90,16 @@ def match_exact(partition: Partition, block_hash: bytes, stale_ns: int) -> list[
 
 def _tokens(counts: Sequence[int], blocks: int) -> int:
     """Sum the first *blocks* counts, saturating."""
-    step = counts[0]
-    if counts.count(step) == len(counts):
-        return min(step * blocks, INT32_MAX)
+    if _are_equal(counts):
+        return min(counts[0] * blocks, INT32_MAX)
     return min(sum(counts[:blocks]), INT32_MAX)
+
+
+def _are_equal(counts: Sequence[int]) -> bool:
+    """Tell whether all counts are alike, as blocks of one size are."""
+    if type(counts) is bytes:
+        return counts == counts[:1] * len(counts)  # a sixth of the time of counting them
+    return counts.count(counts[0]) == len(counts)
 
 
 class Request:
@@ -153,27 +171,23 @@ class _Walk:
         blocks = len(hashes)
         while run is not None and alive:
             get_hold = run.holds.get
+            gone = []
             for who, oldest in alive.items():
                 hold = get_hold(who)
                 if hold is None:
-                    self._ended.append((who, at, oldest))
-                elif (seen_ns := hold.last_seen_ns) < oldest:
+                    gone.append(who)
+                elif (seen_ns := hold.last_seen_ns) is not oldest and seen_ns < oldest:
                     if seen_ns > stale_ns:
                         alive[who] = seen_ns
                     else:
-                        self._ended.append((who, at, oldest))
-            self._drop_ended(at)
+                        gone.append(who)
+            if gone:
+                self._ended += [(who, at, alive.pop(who)) for who in gone]
             if run.is_tiered:
                 self._fold_tiers(run)
             at += 1 if run.length == 1 else request.extent(run, at)
             run = get_run(hashes[at]) if at < blocks else None
         self._ended += [(who, at, oldest) for who, oldest in alive.items()]
-
-    def _drop_ended(self, at: int) -> None:
-        for who, ended_at, _ in reversed(self._ended):
-            if ended_at != at:
-                break
-            del self._alive[who]
 
     def _fold_tiers(self, run: Run) -> None:
         tiers = self._tiers
@@ -186,17 +200,15 @@ class _Walk:
         """Return what was matched; replicas whose tokens sum to 0 are left out."""
         if not self._ended:
             return []
-        deepest = max(ended[1] for ended in self._ended)
-        step = counts[0]
-        if counts.count(step) == len(counts):
-            sums: list[int] | range = (
-                range(step, step * deepest + 1, step) if step else [0] * deepest
-            )
+        depths = {blocks for _, blocks, _ in self._ended}
+        if _are_equal(counts):
+            tokens_of = {blocks: min(counts[0] * blocks, INT32_MAX) for blocks in depths}
         else:
-            sums = list(accumulate(counts[:deepest]))
+            sums = list(accumulate(counts[: max(depths)]))
+            tokens_of = {blocks: min(sums[blocks - 1], INT32_MAX) for blocks in depths}
         tiers = self._tiers
         return [
-            (who.replica_id, min(tokens, INT32_MAX), oldest, tiers.get(who, 1), blocks)
+            (who.replica_id, tokens, oldest, tiers.get(who, 1), blocks)
             for who, blocks, oldest in self._ended
-            if (tokens := sums[blocks - 1])
+            if (tokens := tokens_of[blocks])
         ]

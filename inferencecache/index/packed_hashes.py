@@ -48,14 +48,15 @@ class PackedHashes(Sequence[bytes]):
     def __getitem__(self, at: slice) -> Sequence[bytes]: ...
 
     def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
+        stride = self.stride
         if isinstance(at, slice):
             start, stop, step = at.indices(self._length)
             if step == 1:
-                return unpack(self.packed[start * self.stride : stop * self.stride], self.stride)
-            return unpack(self.packed, self.stride)[at]
+                return unpack(self.packed[start * stride : stop * stride], stride)
+            return unpack(self.packed, stride)[at]
         if at < 0:
             at += self._length
-        start = at * self.stride
-        if not 0 <= start < len(self.packed):
+        found = self.packed[at * stride + 1 : at * stride + stride - 1] if at >= 0 else b""
+        if not found:
             raise IndexError(at)
-        return bytes(self.packed[start + 1 : start + self.stride - 1])
+        return bytes(found)

@@ -358,9 +358,10 @@ class PrefixIndex:
         return model.scopes.get(scope.hash_scheme) if model is not None else None
 
     def _partition(self, key: PartitionKey) -> Partition | None:
-        model = self._ledger.find_model(key.tenant_id, key.model_id)
-        scope = model.scopes.get(key.hash_scheme) if model is not None else None
-        return scope.partitions.get(key.adapter_id) if scope is not None else None
+        tenant_id, model_id, hash_scheme, adapter_id = key
+        model = self._ledger.find_model(tenant_id, model_id)
+        scope = model.scopes.get(hash_scheme) if model is not None else None
+        return scope.partitions.get(adapter_id) if scope is not None else None
 
 
 def _result(steps: Generator[None, None, ResultT]) -> ResultT:
