@@ -149,7 +149,11 @@ class StateUpdate:
         self._counts.append(token_count)
 
     def add_prefixes(
-        self, hashes: list[bytes], token_counts: list[int], tier: int = 0, adapter_id: str = ""
+        self,
+        hashes: Sequence[bytes],
+        token_counts: Sequence[int],
+        tier: int = 0,
+        adapter_id: str = "",
     ) -> None:
         """Add many prefixes of one tier and adapter at once.
 

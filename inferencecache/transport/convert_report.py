@@ -1,7 +1,8 @@
 """CacheStateUpdate to the index's builder.
 
-Real producers send one entry per block, so the loop over entries is hot. Such an entry is its hash
-and a tail that says the rest; hashes all differ, tails hardly do::
+Real producers send one entry per block. Where all such entries of a message are alike, they are
+cut out of its bytes (:mod:`inferencecache.transport.wire_entries`). Else the loop over entries is
+hot: an entry is its hash and a tail that says the rest; hashes all differ, tails hardly do::
 
     0a 08 <hash> 10 80 04 28 01       prefix_hash, then token_count 512, tier T1
                  ^^^^^^^^^^^^^^
@@ -23,6 +24,14 @@ from google.protobuf.message import DecodeError
 from inferencecache.clock import NS_PER_US
 from inferencecache.index import StateUpdate
 from inferencecache.transport.wire_chain import ChainCutter
+from inferencecache.transport.wire_entries import (
+    HEAD_BYTES,
+    TAIL_BYTES_MAX,
+    Kind,
+    cut_entries,
+    has_hash,
+    tail_meaning,
+)
 from inferencecache.transport.wire_pieces import MessagePieces
 from inferencecache.transport.wire_update import WireUpdate, read_update
 from inferencecache.types import StatsReport
@@ -31,16 +40,8 @@ from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 UpdateSteps = Generator[None, None, StateUpdate | None]
 """Yields to give the event loop back; returns the update, None where an entry does not parse."""
 
-Kind = tuple[int, str]
-"""Tier as on the wire, and adapter."""
-
 ChainOthers = tuple[int, str, bytes, int]
 """Tier, adapter, and the hash and tokens of the whole prefix, as on the wire."""
-
-_HASH_TAG: Final = pb.PrefixEntry.DESCRIPTOR.fields_by_name["prefix_hash"].number << 3 | 2
-_HEAD_BYTES: Final = 2
-_WIDTH_MAX: Final = 127
-"""Longest hash whose length takes one byte."""
 
 _CHAIN_BYTES_MIN: Final = 256
 """Shorter chains are read faster by the library."""
@@ -59,14 +60,8 @@ SINGLE_ENTRIES: Final = 64
 """Entries read one by one before the loop gets its turn: each takes up to ten times as long as one
 that is read with others."""
 
-_TAILS_MAX: Final = 16_384
-"""Tails remembered: a prompt of a quarter million tokens in blocks of 16 has as many."""
-
 _RESTS_MAX: Final = 1_024
 """Remainders of chains remembered: tiers and adapters, mostly."""
-
-_TAIL_BYTES_MAX: Final = 64
-"""Longest tail worth remembering; it bounds what a peer can make us remember."""
 
 
 def update_steps(message: WireUpdate, slice_entries: int) -> UpdateSteps:
@@ -100,8 +95,34 @@ def update_at_once(message: WireUpdate) -> StateUpdate | None:
     return update
 
 
+def update_of_entries(data: bytes) -> StateUpdate | None:
+    """Return a serialised CacheStateUpdate if it says one block per entry, the usual way.
+
+    Args:
+        data: The message.
+
+    Returns:
+        The update, None where it has to be read in another way, or does not parse.
+    """
+    try:
+        cut = cut_entries(data)
+    except DecodeError:
+        return None
+    message = None if cut is None else read_update(cut[1])
+    if cut is None or message is None or message.prefixes:
+        return None
+    update = new_update()
+    take_head(update, message)
+    for kind, hashes, counts in cut[0]:
+        update.add_prefixes(hashes, counts, *kind)
+    return update
+
+
 def state_update(data: bytes) -> StateUpdate | None:
     """Return a serialised CacheStateUpdate read whole, None where it does not parse."""
+    update = update_of_entries(data)
+    if update is not None:
+        return update
     message = read_update(data)
     return None if message is None else update_at_once(message)
 
@@ -230,16 +251,16 @@ class _Batch:
 
 def _add_together(batch: _Batch, entries: list[bytes]) -> Generator[None, None, bool]:
     """Add entries of one length in order, if each is a hash with a tail that can be looked up."""
-    size, head = len(entries[0]), entries[0][:_HEAD_BYTES]
-    if not _has_hash(head, size):
+    size, head = len(entries[0]), entries[0][:HEAD_BYTES]
+    if not has_hash(head, size):
         return _add_hashless(batch, entries)
     width = head[1]
-    tail_bytes = size - _HEAD_BYTES - width
+    tail_bytes = size - HEAD_BYTES - width
     joined = b"".join(entries)
-    if tail_bytes > _TAIL_BYTES_MAX or not _begin_alike(joined, size, head):
+    if tail_bytes > TAIL_BYTES_MAX or not _begin_alike(joined, size, head):
         return False
     hashes, tails = zip(*_splitter(width, tail_bytes).iter_unpack(joined), strict=True)
-    meanings = list(map(_meaning, tails))
+    meanings = list(map(tail_meaning, tails))
     if None in meanings:
         return False
     at = 0
@@ -256,21 +277,14 @@ def _add_together(batch: _Batch, entries: list[bytes]) -> Generator[None, None, 
 def _add_hashless(batch: _Batch, entries: list[bytes]) -> bool:
     """Add entries of one length in order, if all are equal and a tail without a hash before it."""
     tail, count = entries[0], len(entries)
-    if len(tail) > _TAIL_BYTES_MAX or entries.count(tail) != count:
+    if len(tail) > TAIL_BYTES_MAX or entries.count(tail) != count:
         return False
-    meaning = _meaning(tail)
+    meaning = tail_meaning(tail)
     if meaning is None:
         return False
     kind, tokens = meaning
     batch.add([b""] * count, [tokens] * count, kind)
     return True
-
-
-def _has_hash(head: bytes, size: int) -> bool:
-    """Tell whether an entry of *size* bytes begins with a whole hash."""
-    if size <= _HEAD_BYTES or head[0] != _HASH_TAG:
-        return False
-    return 0 < head[1] <= min(_WIDTH_MAX, size - _HEAD_BYTES)
 
 
 def _begin_alike(joined: bytes, size: int, head: bytes) -> bool:
@@ -281,24 +295,7 @@ def _begin_alike(joined: bytes, size: int, head: bytes) -> bool:
 
 @lru_cache(maxsize=256)
 def _splitter(width: int, tail_bytes: int) -> Struct:
-    return Struct(f"{_HEAD_BYTES}x{width}s{tail_bytes}s")
-
-
-@lru_cache(maxsize=_TAILS_MAX)
-def _meaning(tail: bytes) -> tuple[Kind, int] | None:
-    """Return what *tail* says of the hash before it, None if it says more than that.
-
-    Raises:
-        DecodeError: It does not parse.
-    """
-    entry = pb.PrefixEntry.FromString(tail)
-    if entry.prefix_hash or entry.block_hashes or entry.block_token_counts:
-        return None
-    # A field given twice, or given as empty, would override what came before it; the library
-    # writes neither.
-    if entry.SerializeToString(deterministic=True) != tail:
-        return None
-    return (entry.tier, entry.adapter_id), entry.token_count
+    return Struct(f"{HEAD_BYTES}x{width}s{tail_bytes}s")
 
 
 def _add_single(batch: _Batch, data: bytes) -> None:
@@ -346,7 +343,7 @@ def _add_packed_chain(batch: _Batch, data: bytes) -> bool:
             return False
         batch.add_chain(hashes, entry.block_token_counts[:], _others(entry))
         return True
-    read = _rest_of_chain if len(rest) <= _TAIL_BYTES_MAX else _rest_of_chain.__wrapped__
+    read = _rest_of_chain if len(rest) <= TAIL_BYTES_MAX else _rest_of_chain.__wrapped__
     others = read(rest)
     if others is None:
         return False

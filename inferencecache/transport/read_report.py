@@ -20,6 +20,7 @@ from inferencecache.transport.convert_report import (
     new_update,
     take_head,
     update_at_once,
+    update_of_entries,
     update_steps,
 )
 from inferencecache.transport.drive import drive
@@ -52,6 +53,9 @@ class ReportReader:
         if len(data) > settings.parse_bytes_max:
             async with self._turn:
                 return await drive(long_update_steps(data, settings))
+        update = update_of_entries(data)
+        if update is not None:
+            return update
         message = read_update(data)
         if message is None:
             return None

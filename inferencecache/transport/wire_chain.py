@@ -46,8 +46,8 @@ class ChainCutter:
     __slots__ = ("_counts_tag", "_hashes_tag")
 
     def __init__(self, descriptor: Descriptor) -> None:
-        self._hashes_tag = _tag(descriptor, "block_hashes")
-        self._counts_tag = _tag(descriptor, "block_token_counts")
+        self._hashes_tag = tag_of(descriptor, "block_hashes")
+        self._counts_tag = tag_of(descriptor, "block_token_counts")
 
     def cut(self, data: bytes, blocks_max: int | None = None) -> CutChain | None:
         """Return the chain in *data*, None where it has none or has it in another shape.
@@ -59,7 +59,7 @@ class ChainCutter:
             blocks_max: Blocks and counts that are wanted, None for all.
         """
         tag = self._hashes_tag
-        start = 0 if data.startswith(tag) else _find(data, tag[0])
+        start = 0 if data.startswith(tag) else find_field(data, tag[0])
         stop = _end_of_records(data, start, tag) if start >= 0 else -1
         if stop < 0:
             return None
@@ -71,11 +71,17 @@ class ChainCutter:
         return _packed(data, start, stop), counts, rest
 
 
-def _tag(descriptor: Descriptor, name: str) -> bytes:
+def tag_of(descriptor: Descriptor, name: str) -> bytes:
+    """Return what a field of records begins with; its number is below 16.
+
+    Args:
+        descriptor: The message type.
+        name: The field.
+    """
     return bytes((descriptor.fields_by_name[name].number << KIND_BITS | LENGTH_DELIMITED,))
 
 
-def _find(data: bytes, wanted: int) -> int:
+def find_field(data: bytes, wanted: int) -> int:
     """Return where the first field tagged *wanted* begins, -1 after anything that is not plain.
 
     Plain are fields with a tag of one byte that hold a varint or fewer than 128 bytes.
