@@ -8,9 +8,8 @@ Seed: ``workload.SEED``. Budget: 1 s per timing of the small prompts, the best o
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time_ns
@@ -83,15 +82,16 @@ async def _small(directory: str, texts: Texts, options: Options) -> list[Row]:
     members = _worker_set(directory)
     first = await prompts.reader.blocks(question, members, _ROW)
 
+    first_characters = await prompts.reader.characters(question, _ROW)
+
     def again() -> object:
-        steps = prompts.reader.blocks(question, members, _ROW)
-        try:
-            steps.send(None)
-        except StopIteration as ended:
-            return ended.value
-        return None
+        return _at_once(prompts.reader.blocks(question, members, _ROW))
+
+    def characters_again() -> object:
+        return _at_once(prompts.reader.characters(question, _ROW))
 
     require(again() == first, "what was seen before is remembered, without waiting")
+    require(characters_again() == first_characters, "so are blocks of characters")
     size = f"{len(data) / 1_000:.3g} KB"
     rows = [
         Row(
@@ -105,12 +105,21 @@ async def _small(directory: str, texts: Texts, options: Options) -> list[Row]:
         Row(
             what="blocks of characters of a chat that was seen before",
             unit="us",
-            value=median_us(partial(prompts.reader.characters, question, _ROW), options.budget_s),
+            value=median_us(characters_again, options.budget_s),
             note=size,
         ),
     ]
     await prompts.stop()
     return rows
+
+
+def _at_once(steps: Coroutine[object, object, object]) -> object:
+    """Return what *steps* come to, None if they wait."""
+    try:
+        steps.send(None)
+    except StopIteration as ended:
+        return ended.value
+    return None
 
 
 @dataclass

@@ -38,7 +38,7 @@ Rules of this file
 import struct
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain as concatenate
 from itertools import islice, repeat
@@ -50,9 +50,9 @@ from inferencecache.errors import InvalidRequestError
 
 SEED: Final = 1337
 KEY_BYTES: Final = 8
+TOKEN_BYTES: Final = 4
 TOKEN_ID_MAX: Final = 2**32 - 1
 
-_TOKEN_BYTES: Final = 4
 _HASH_MAX: Final = 2**64 - 1
 _GROUP_BLOCKS: Final = 64
 _SLICE_TOKENS_PER_BLOCK: Final = 16
@@ -153,6 +153,29 @@ def packed_prefix_hashes(
     return hashes
 
 
+def packed_tokens(pieces: Iterable[list[int]]) -> bytes:
+    """Return token ids as :func:`packed_prefix_hashes` takes them, those of all pieces in a row.
+
+    Args:
+        pieces: Of a tokenizer: that each is a token id is not looked at.
+
+    Raises:
+        OverflowError, TypeError: One is none.
+    """
+    packed = array("I")
+    for piece in pieces:
+        packed.fromlist(piece)
+    return _little_endian(packed)
+
+
+def wire_bytes(hashes: list[int]) -> bytes:
+    """Return prefix hashes as they go over the wire, 8 bytes each, in a row."""
+    packed = array("Q", hashes)
+    if sys.byteorder == "little":  # pragma: no branch - the hosts of our tests are little-endian
+        packed.byteswap()
+    return packed.tobytes()
+
+
 def content_hashes(token_ids: Sequence[int], block_size_tokens: int) -> list[int]:
     """Return the unchained hash of each full block; see :func:`chain` for the arguments."""
     tokens_used = _full_blocks(token_ids, block_size_tokens) * block_size_tokens
@@ -162,7 +185,7 @@ def content_hashes(token_ids: Sequence[int], block_size_tokens: int) -> list[int
 
 def _blocks(packed: bytes, block_size_tokens: int) -> Iterator[bytes]:
     """Yield the bytes of each full block."""
-    block_bytes = block_size_tokens * _TOKEN_BYTES
+    block_bytes = block_size_tokens * TOKEN_BYTES
     if not 0 < block_bytes <= len(packed):
         return iter(())
     used = len(packed) - len(packed) % block_bytes
@@ -180,12 +203,16 @@ def _pack(token_ids: Sequence[int]) -> bytes:
         packed.fromlist(token_ids if isinstance(token_ids, list) else list(token_ids))
     except (OverflowError, TypeError):
         raise _bad_token_id(token_ids) from None
-    if sys.byteorder == "big":  # pragma: no cover - the hosts of our tests are little-endian
-        packed.byteswap()
-    data = packed.tobytes()
+    data = _little_endian(packed)
     if _holds_boolean(token_ids, data):
         raise _bad_token_id(token_ids)
     return data
+
+
+def _little_endian(packed: "array[int]") -> bytes:
+    if sys.byteorder == "big":  # pragma: no cover - the hosts of our tests are little-endian
+        packed.byteswap()
+    return packed.tobytes()
 
 
 def _holds_boolean(token_ids: Sequence[int], data: bytes) -> bool:
@@ -194,7 +221,7 @@ def _holds_boolean(token_ids: Sequence[int], data: bytes) -> bool:
     Looking at the type of every id would double the time of a chain, so only ids with a zero
     second byte are looked at: one in 256 of a usual prompt.
     """
-    before_zeros = data[1::_TOKEN_BYTES].split(b"\0")
+    before_zeros = data[1::TOKEN_BYTES].split(b"\0")
     if len(before_zeros) * _SCAN_ALL_SHARE > len(token_ids):
         return bool in map(type, token_ids)
     position = -1
@@ -221,10 +248,7 @@ def _is_token_id(value: object) -> bool:
 
 
 def _wire_keys(hashes: list[int]) -> list[bytes]:
-    packed = array("Q", hashes)
-    if sys.byteorder == "little":  # pragma: no branch - the hosts of our tests are little-endian
-        packed.byteswap()
-    return list(_split(packed.tobytes(), KEY_BYTES))
+    return list(_split(wire_bytes(hashes), KEY_BYTES))
 
 
 def _split(data: bytes, width: int) -> Iterator[bytes]:

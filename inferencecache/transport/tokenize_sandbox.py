@@ -70,10 +70,19 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             args = (self._counted(args[0]), *args[1:])
         return super().call(context, called, *args, **named)
 
+    def getattr(self, value: Any, attribute: str) -> Any:  # noqa: ANN401 - the same
+        """Return what a template asks for by a dot; where it can only be an item, without more."""
+        if type(value) is dict and attribute in value and not hasattr(dict, attribute):
+            return value[attribute]
+        return super().getattr(value, attribute)
+
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401 - the same
         """Compute what a template computes, unless that is too large."""
         if operator == _PLUS:
-            return self._measured(left + right)
+            made = left + right
+            if type(made) is str and len(made) <= self._size_max:  # nearly always: joins of texts
+                return made
+            return self._measured(made)
         if _size_of_product(operator, left, right) > self._size_max:
             raise TooMuchTextError
         return super().call_binop(context, operator, left, right)

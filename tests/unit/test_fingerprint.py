@@ -8,7 +8,15 @@ import pytest
 
 from inferencecache import fingerprint
 from inferencecache.errors import InvalidRequestError
-from inferencecache.fingerprint import chain, chain_slices, content_hashes, prefix_hashes
+from inferencecache.fingerprint import (
+    chain,
+    chain_slices,
+    content_hashes,
+    packed_prefix_hashes,
+    packed_tokens,
+    prefix_hashes,
+    wire_bytes,
+)
 
 TOKENS = list(range(1, 65))
 
@@ -113,6 +121,15 @@ def test_one_token_more_than_a_group() -> None:
 
         assert len(keys) == len(set(keys)) == count
         assert {len(key) for key in keys} == {8}
+
+
+def test_packed_pieces_give_the_same_keys() -> None:
+    """However the tokens are cut, and with a parent; all keys in a row."""
+    ids = [number * 70_001 % 2**32 for number in range(1_003)]
+    pieces = [ids[:1], [], ids[1:500], ids[500:]]
+    for parent in (None, 7):
+        hashes = packed_prefix_hashes(packed_tokens(pieces), 16, parent)
+        assert wire_bytes(hashes) == b"".join(chain(ids, 16, parent))
 
 
 def test_slices_hold_at_most_what_was_asked() -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from inferencecache.picker.prompt.conversation import Media, Message, Parts
+from inferencecache.picker.prompt.conversation import NOTHING, Media, Message, Parts
 
 _KEPT: Final = ("name", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "tools")
+_USUAL: Final = frozenset({"role", "content"})
 _TEXT_KINDS: Final = ("text", "input_text", "output_text", "refusal", "thinking")
 """Compared one by one: a body may say anything, also what has no place in a set."""
 
@@ -24,11 +25,11 @@ def chat_messages(messages: object) -> tuple[Message, ...] | None:
 
 def content_of(content: object) -> str | Parts:
     """Return the content of a turn: one text, or several parts."""
+    if isinstance(content, str):
+        return content
     if isinstance(content, list):
         return tuple(map(text_of, content))
-    if content is None:
-        return ""
-    return content if isinstance(content, str) else (Media(content),)
+    return "" if content is None else (Media(content),)
 
 
 def text_of(part: object) -> str | Media:
@@ -51,4 +52,6 @@ def _turns(messages: list[object]) -> Iterator[Message]:
 
 
 def _rest(message: Mapping[str, object]) -> Mapping[str, object]:
+    if message.keys() <= _USUAL:
+        return NOTHING
     return {key: message[key] for key in _KEPT if message.get(key) is not None}

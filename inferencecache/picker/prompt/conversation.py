@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
 
 @dataclass(frozen=True, slots=True)
 class Media:
@@ -47,9 +49,8 @@ class TextPrompt:
     adds_special_tokens: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One turn.
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn; a prompt may have thousands.
 
     Attributes:
         role: Whose.
@@ -59,12 +60,14 @@ class Message:
 
     role: str
     content: str | Parts
-    rest: Mapping[str, object] = field(default_factory=lambda: NOTHING)
+    rest: Mapping[str, object] = NOTHING
 
     @property
     def has_media(self) -> bool:
         """Whether something stands in it that is no text."""
-        return any(isinstance(part, Media) for part in self.parts)
+        if isinstance(self.content, str):
+            return False
+        return any(isinstance(part, Media) for part in self.content)
 
     @property
     def parts(self) -> Parts:

@@ -27,10 +27,16 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from inferencecache.fingerprint import KEY_BYTES, chain
+from inferencecache.fingerprint import (
+    KEY_BYTES,
+    TOKEN_BYTES,
+    packed_prefix_hashes,
+    packed_tokens,
+    wire_bytes,
+)
 from inferencecache.picker.prompt.blocks import PromptBlocks
 
-Encode = Callable[[list[str]], Sequence[Sequence[int]]]
+Encode = Callable[[list[str]], list[list[int]]]
 """Returns the token ids of each of several texts."""
 
 _TEXT_BYTES: Final = 400
@@ -191,12 +197,12 @@ def text_blocks(
     before = former.text.tokens[: start + 1]
     encoded = encode(list(pieces[start:]))
     counts = list(accumulate(map(len, encoded), initial=before[-1]))
-    token_ids = [token for piece in encoded for token in piece]
     first = -(-before[-1] // block_tokens)
     known = former.text.hashes[: first * KEY_BYTES]
     parent = int.from_bytes(known[-KEY_BYTES:], "big") if known else None
-    further = chain(token_ids[first * block_tokens - before[-1] :], block_tokens, parent)
-    hashes = known + b"".join(further)
+    whole = (first * block_tokens - before[-1]) * TOKEN_BYTES
+    further = packed_prefix_hashes(packed_tokens(encoded)[whole:], block_tokens, parent)
+    hashes = known + wire_bytes(further)
     return Learned(
         blocks=PromptBlocks(
             hashes=hashes, block_tokens=block_tokens, prompt_tokens=counts[-1], is_exact=True

@@ -76,12 +76,12 @@ def continued(text: str, conversation: Conversation) -> str | None:
 
 
 def _message(message: Message, *, knows_parts: bool, is_first_media: bool) -> dict[str, Any]:
-    rest = dict(message.rest)
-    calls = rest.pop("tool_calls", None)
-    if isinstance(calls, list) and calls:
-        rest["tool_calls"] = [_call(call) for call in calls]
     content = _parts(message, is_first_media) if knows_parts else _text(message, is_first_media)
-    return {"role": message.role, "content": content, **rest}
+    written = {"role": message.role, "content": content, **message.rest}
+    calls = written.pop("tool_calls", None)
+    if isinstance(calls, list) and calls:
+        written["tool_calls"] = [_call(call) for call in calls]
+    return written
 
 
 def _text(message: Message, is_first_media: bool) -> str:  # noqa: FBT001 - private

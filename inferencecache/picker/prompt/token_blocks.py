@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from inferencecache.fingerprint import chain
+from inferencecache.fingerprint import prefix_hashes, wire_bytes
 from inferencecache.picker.prompt.blocks import PromptBlocks
 
 
@@ -32,7 +32,7 @@ def token_blocks(tokens: Tokens, block_tokens: int) -> PromptBlocks:
     Complexity: O(n) in tokens.
     """
     return PromptBlocks(
-        hashes=b"".join(chain(tokens.token_ids, block_tokens)),
+        hashes=wire_bytes(prefix_hashes(tokens.token_ids, block_tokens)),
         block_tokens=block_tokens,
         prompt_tokens=len(tokens.token_ids) + (tokens.further or 0),
         is_exact=True,

@@ -32,6 +32,9 @@ def template(source: str, characters_max: int = 1_000, steps_max: int = 1_000_00
         ("a\n  {% if true %}\nb\n  {% endif %}\nc\n", "a\nb\nc"),
         ("{% set n = namespace(a=1) %}{% set n.a = 2 %}{{ n.a }}", "2"),
         ("{{ undefined_thing }}", ""),
+        ("{% set d = {'a': 1, 'items': 2} %}{{ d.a }}{{ d.b }}", "1"),
+        ("{% set d = {'a': 1, 'items': 2} %}{{ d.items() | list }}", "[('a', 1), ('items', 2)]"),
+        ("{% set d = {'a': 1, 'update': 2} %}{{ d['update'] }}", "2"),
     ],
 )
 def test_functions_that_templates_expect_are_there(source: str, written: str) -> None:
