@@ -59,7 +59,7 @@ class TenantAges:
         if not hold.credits:
             self._listener(seen_ns)
         if self._newest is not None:
-            self._follow(hold.run)
+            self.follow(hold.run)
 
     def discard(self, hold: Hold) -> None:
         """Take a hold out, after it left its run.
@@ -68,7 +68,7 @@ class TenantAges:
         """
         self._order_of(hold).discard(hold, hold.last_seen_ns)
         if self._newest is not None:
-            self._follow(hold.run)
+            self.follow(hold.run)
 
     def move(self, hold: Hold, seen_ns: int, order: int) -> None:
         """Give a hold a new stamp, and a new place among those of its age.
@@ -82,19 +82,7 @@ class TenantAges:
         holds.add(hold, seen_ns)
         self._listener(seen_ns)
         if self._newest is not None:
-            self._follow(hold.run)
-
-    def reorder(self, hold: Hold, order: int) -> None:
-        """Change a hold's place among those of its age.
-
-        Complexity: O(1), or O(log holds) of its age.
-        """
-        holds = self._order_of(hold)
-        holds.discard(hold, hold.last_seen_ns)
-        hold.order = order
-        holds.add(hold, hold.last_seen_ns)
-        if self._newest is not None:
-            self._follow(hold.run)
+            self.follow(hold.run)
 
     def use(self, hold: Hold) -> None:
         """Count one use of a hold.
@@ -169,7 +157,7 @@ class TenantAges:
             self._epoch += 1
         runs = list(dict.fromkeys(hold.run for hold in self.holds()))
         for done, run in enumerate(runs, start=1):
-            self._follow(run)
+            self.follow(run)
             if done % slice_runs == 0:
                 yield
         self.follows_runs = self._newest is not None
@@ -189,7 +177,11 @@ class TenantAges:
         """
         return self._newest.oldest() if self._newest is not None else None
 
-    def _follow(self, run: Run) -> None:
+    def follow(self, run: Run) -> None:
+        """Put a run in its place after its holds changed, if runs are ordered.
+
+        Complexity: O(1), with a quota O(holders + log stamps).
+        """
         order = self._newest
         if order is None:
             return

@@ -164,7 +164,8 @@ class BlockTable:
 
         Complexity: O(1).
         """
-        del self._part_of(block_hash)[block_hash]
+        places = self._places
+        del (self._parts[0] if places is None else places[block_hash[-1]])[block_hash]
         self.blocks -= 1
 
     def _part_of(self, block_hash: bytes) -> Part:

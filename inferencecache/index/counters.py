@@ -32,13 +32,11 @@ class IndexCounters:
         timestamps_clamped: Stamps from the future taken as now.
         fenced_updates: Updates older than the replica's last ALL_CLEARED.
         updates: Updates taken in.
-        events: Events applied, by type.
     """
 
     __slots__ = (
         "_tenants_max",
         "drops",
-        "events",
         "evictions",
         "fenced_updates",
         "tenant_evictions",
@@ -54,7 +52,6 @@ class IndexCounters:
         self.timestamps_clamped = 0
         self.fenced_updates = 0
         self.updates = 0
-        self.events: Counter[str] = Counter()
 
     def count_quota(self, tenant_id: str, keys: int) -> None:
         """Count *keys* that a quota took from a tenant.

@@ -41,6 +41,10 @@ INHERITED_BLOCKS_MIN: Final = 16
 """Shortest part cut off that leaves its slots as they are; fewer are written at once."""
 
 
+_BUT_FIRST: Final = slice(1, None)
+_BUT_LAST: Final = slice(None, -1)
+
+
 class Partition:
     """The blocks of one partition and the operations that keep its rules."""
 
@@ -69,7 +73,7 @@ class Partition:
         run = Run(self, packed, len(hashes), token_counts)
         if not self.run_of.add(hashes, packed, run):
             return None
-        self._ledger.add_keys(self.scope.model, len(hashes))
+        self._ledger.add(self.scope.model, len(hashes), 0)
         return run
 
     def add_hold(self, run: Run, incarnation: Incarnation, seen_ns: int, tier: int) -> Hold:
@@ -98,7 +102,7 @@ class Partition:
             hold.tier = tier
             hold.run.note_tier(tier)
 
-    def split(self, run: Run, at: int, *, lazily: bool = False) -> tuple[Run, Run]:
+    def split(self, run: Run, at: int, *, gap: int = 0, lazily: bool = False) -> tuple[Run, Run]:
         """Cut *run* before block *at* and return both parts.
 
         The shorter part moves to a new run, so the cost is bounded by half a run.
@@ -106,19 +110,20 @@ class Partition:
         Args:
             run: A run of this partition.
             at: Position of the cut, 1 to length - 1.
+            gap: Blocks from there on that come into neither part; the caller forgets them.
             lazily: Leave slots as they are, to be followed when looked up; for what nobody may ask
                 for again.
 
         Complexity: O(shorter part + holders * log stamps), most of it writing slots.
         """
-        cut = at * run.stride
-        parts = (run.packed[:cut], run.packed[cut:])
-        counts = (run.token_counts[:at], run.token_counts[at:])
-        moves_left = at <= run.length - at
+        resumes = at + gap
+        parts = (run.packed[: at * run.stride], run.packed[resumes * run.stride :])
+        counts = (run.token_counts[:at], run.token_counts[resumes:])
+        lengths = (at, run.length - resumes)
+        moves_left = lengths[0] <= lengths[1]
         moved, kept = (0, 1) if moves_left else (1, 0)
-        twin = Run(self, parts[moved], at if moves_left else run.length - at, counts[moved])
-        run.packed, run.token_counts = parts[kept], counts[kept]
-        run.length -= twin.length
+        twin = Run(self, parts[moved], lengths[moved], counts[moved])
+        run.packed, run.token_counts, run.length = parts[kept], counts[kept], lengths[kept]
         is_left = lazily and twin.length >= INHERITED_BLOCKS_MIN
         if not (is_left and self.run_of.inherit(twin, run)):
             self.run_of.move(twin.hashes(), twin.packed, twin)
@@ -127,27 +132,34 @@ class Partition:
             twin.following = run.following
         left.following = right
         twin.is_tiered = run.is_tiered
-        self._share_holds(run, twin, at, right)
+        if moves_left:
+            left.take_holds(right)
+        self._share_holds(left, right, at, resumes)
         return left, right
 
-    def _share_holds(self, run: Run, twin: Run, at: int, right: Run) -> None:
+    def _share_holds(self, left: Run, right: Run, at: int, resumes: int) -> None:
+        """Let the holders of *left* hold *right*, which it was one with, as well.
+
+        The holds they had become those of the left part, so that their places in the age order,
+        which are those of their first blocks, stay as they are.
+        """
         ages = self.scope.model.tenant.ages
-        for incarnation, hold in run.holds.items():
-            other = Hold(incarnation, twin, hold.last_seen_ns, hold.tier)
+        for incarnation, hold in left.holds.items():
+            other = Hold(incarnation, right, hold.last_seen_ns, hold.tier)
             other.credits, other.halvings = hold.credits, hold.halvings
-            other.order = hold.order if run is right else hold.order + at
+            other.order = hold.order + resumes
             if hold.token_counts is not None:
-                parts = (hold.token_counts[:at], hold.token_counts[at:])
-                hold.token_counts = parts[run is right]
-                other.token_counts = parts[twin is right]
-            self._attach(other)
-            if run is right:
-                ages.reorder(hold, hold.order + at)
+                other.token_counts = hold.token_counts[resumes:]
+                hold.token_counts = hold.token_counts[:at]
+            right.holds[incarnation] = other
+            incarnation.hold_more(other)
+            ages.add(other)
+        ages.follow(left)
 
     def join(self, left: Run, right: Run) -> Run | None:
         """Make one run of two that are held alike, or return None.
 
-        Complexity: O(holders) to find out, O(shorter part) to do it.
+        Complexity: O(holders) to find out, O(shorter part + holders * log stamps) to do it.
         """
         if not self._joinable(left, right):
             return None
@@ -161,11 +173,12 @@ class Partition:
         longer.length += shorter.length
         longer.following = right.following
         longer.is_tiered |= shorter.is_tiered
-        ages = self.scope.model.tenant.ages
-        for hold in list(shorter.holds.values()):
-            if shorter is left:
-                ages.reorder(longer.holds[hold.incarnation], hold.order)
+        for hold in list(right.holds.values()):
             self._detach(hold)
+        if shorter is left:
+            longer.take_holds(left)
+            for run in (left, longer):
+                self.scope.model.tenant.ages.follow(run)
         shorter.end()
         return longer
 
@@ -221,14 +234,36 @@ class Partition:
     def drop_block(self, hold: Hold, block_hash: bytes) -> None:
         """Let a replica lose one block of a run.
 
+        Engines evict block by block, mostly ends of runs that nobody else holds: such a block goes
+        in a few steps.
+
+        Args:
+            hold: The replica's hold; its life is not over.
+            block_hash: A block of its run.
+
         Complexity: O(1) at either end of a run nobody else holds, else as :meth:`split`.
         """
         run = hold.run
-        at = run.position(block_hash)
-        is_last = at + 1 == run.length
-        if run.length > 1 and len(run.holds) == 1 and (is_last or not at):
-            self._cut_end(hold, block_hash, is_last=is_last)
-        elif is_last:
+        if len(run.holds) > 1 or run.length == 1:
+            self._drop_shared(hold, run.position(block_hash))
+            return
+        packed = run.packed
+        if packed.endswith(block_hash, 0, -1):
+            self._keep_only(hold, packed[: -run.stride], _BUT_LAST)
+        elif packed.startswith(block_hash, 1):
+            self._keep_only(hold, packed[run.stride :], _BUT_FIRST)
+        else:
+            self.split(run, run.position(block_hash), gap=1, lazily=True)
+        self.run_of.remove_one(block_hash)
+        incarnation = hold.incarnation
+        incarnation.entries -= 1
+        self.scope.add_entries(incarnation.replica_id, -1)
+        self._ledger.add(self.scope.model, -1, -1)
+
+    def _drop_shared(self, hold: Hold, at: int) -> None:
+        """Let a replica lose a block of a run that others hold, or that is no longer than that."""
+        run = hold.run
+        if at + 1 == run.length:
             self.drop_tail(hold, 1)
         elif at:
             left, _ = self.split(run, at + 1, lazily=True)
@@ -237,19 +272,14 @@ class Partition:
             head, _ = self.split(run, 1)
             self.drop_hold(head.holds[hold.incarnation])
 
-    def _cut_end(self, hold: Hold, block_hash: bytes, *, is_last: bool) -> None:
-        """Take the first or last block off a run with one holder: what engines evict most."""
-        run, stride = hold.run, hold.run.stride
-        keep = slice(None, -1) if is_last else slice(1, None)
-        run.packed = run.packed[:-stride] if is_last else run.packed[stride:]
-        run.token_counts = run.token_counts[keep]
+    def _keep_only(self, hold: Hold, packed: bytes, part: slice) -> None:
+        """Cut a run with one holder down to a *part* of it."""
+        run = hold.run
+        run.packed = packed
+        run.token_counts = run.token_counts[part]
         if hold.token_counts is not None:
-            hold.token_counts = hold.token_counts[keep]
-        run.length -= 1
-        self.run_of.remove_one(block_hash)
-        self._ledger.add_keys(self.scope.model, -1)
-        if not hold.incarnation.is_cleared:
-            self._count(hold.incarnation, -1)
+            hold.token_counts = hold.token_counts[part]
+        run.length = len(run.token_counts)
 
     def drop_keys(self, run: Run, blocks: int) -> None:
         """Remove the last *blocks* of a run, whoever holds them.
@@ -276,18 +306,14 @@ class Partition:
         run, stride = hold.run, hold.run.stride
         lost = run.length - keep
         gone = run.packed[keep * stride :]
-        run.packed = run.packed[: keep * stride]
-        run.token_counts = run.token_counts[:keep]
-        if hold.token_counts is not None:
-            hold.token_counts = hold.token_counts[:keep]
-        run.length = keep
+        self._keep_only(hold, run.packed[: keep * stride], slice(None, keep))
         if not hold.incarnation.is_cleared:
             self._count(hold.incarnation, -lost)
         self._remove_keys(unpack(gone, stride), gone)
 
     def _remove_keys(self, hashes: Sequence[bytes], packed: bytes) -> None:
         self.run_of.remove(hashes, packed)
-        self._ledger.add_keys(self.scope.model, -len(hashes))
+        self._ledger.add(self.scope.model, -len(hashes), 0)
 
     def _attach(self, hold: Hold) -> None:
         run = hold.run
@@ -304,4 +330,4 @@ class Partition:
     def _count(self, incarnation: Incarnation, entries: int) -> None:
         incarnation.entries += entries
         self.scope.add_entries(incarnation.replica_id, entries)
-        self._ledger.add_entries(self.scope.model, entries)
+        self._ledger.add(self.scope.model, 0, entries)

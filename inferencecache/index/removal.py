@@ -71,12 +71,11 @@ class Remover:
         incarnation = model.incarnations.get(replica_id)
         if incarnation is None:
             return
-        for partition in list(incarnation.partitions):
+        for partition in [*incarnation.partitions]:
             if adapter_id and partition.adapter_id != adapter_id:
                 continue
             run = partition.run_of.get(block_hash)
-            hold = run.holds.get(incarnation) if run is not None else None
-            if run is not None and hold is not None:
+            if run is not None and (hold := run.holds.get(incarnation)) is not None:
                 partition.drop_block(hold, block_hash)
 
     def clear(self, model: ModelState, replica_id: str) -> None:
@@ -93,7 +92,7 @@ class Remover:
         incarnation.is_cleared = True
         for scope in model.scopes.values():
             scope.forget(replica_id)
-        self._ledger.add_entries(model, -incarnation.entries)
+        self._ledger.add(model, 0, -incarnation.entries)
         incarnation.entries = 0
         model.tenant.cleared.append(incarnation)
         self._ledger.reclaiming[model.tenant] = None

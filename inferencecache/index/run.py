@@ -251,6 +251,15 @@ class Run:
         self.newest_epoch = 0
         self.newest_order = 0
 
+    def take_holds(self, run: Run) -> None:
+        """Have the holds of *run*, which has none afterwards; this run has none yet.
+
+        Complexity: O(holders).
+        """
+        self.holds, run.holds = run.holds, self.holds
+        for hold in self.holds.values():
+            hold.run = self
+
     def inherit(self, run: Run) -> bool:
         """Let the slots of these blocks name what they named when they were part of *run*.
 

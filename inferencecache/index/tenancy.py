@@ -52,13 +52,11 @@ class ScopeState:
 
         Complexity: O(1).
         """
-        held = self.serving.get(replica_id)
-        if held is None:
-            self.serving[replica_id] = entries
+        before = self.serving.get(replica_id, 0)
+        after = self.serving[replica_id] = before + entries
+        if not before:
             self._sorted = None
-        elif held + entries:
-            self.serving[replica_id] = held + entries
-        else:
+        elif not after:
             self.forget(replica_id)
 
     def forget(self, replica_id: str) -> int:
@@ -250,21 +248,26 @@ class Ledger:
         tenant = self.tenants.get(tenant_id)
         return tenant.models.get(model_id) if tenant is not None else None
 
-    def add_keys(self, model: ModelState, keys: int) -> None:
-        """Count *keys* more, or fewer if negative, in a model.
+    def add(self, model: ModelState, keys: int, entries: int) -> None:
+        """Count *keys* and *entries* more, or fewer if negative, in a model.
 
         Complexity: O(1).
         """
         tenant = model.tenant
         model.keys += keys
         tenant.keys += keys
-        if not tenant.is_reserved:
+        model.entries += entries
+        tenant.entries += entries
+        if tenant.is_reserved:
+            return
+        self.entries += entries
+        if keys:
             self.keys += keys
-            by_model = self.keys_by_model
-            held = by_model.get(model.model_id, 0)
-            by_model[model.model_id] = held + keys
-            if not held or not held + keys:
-                self._note_drained(model.model_id)
+            model_id = model.model_id
+            before = self.keys_by_model.get(model_id, 0)
+            after = self.keys_by_model[model_id] = before + keys
+            if not before or not after:
+                self._note_drained(model_id)
 
     def _note_drained(self, model_id: str) -> None:
         """Keep drained models at 0, for their gauges to show it, but not without bound."""
@@ -275,17 +278,6 @@ class Ledger:
         if len(self._drained) > DRAINED_MODELS_MAX:
             longest = next(iter(self._drained))
             del self._drained[longest], self.keys_by_model[longest]
-
-    def add_entries(self, model: ModelState, entries: int) -> None:
-        """Count *entries* more, or fewer if negative, in a model.
-
-        Complexity: O(1).
-        """
-        tenant = model.tenant
-        model.entries += entries
-        tenant.entries += entries
-        if not tenant.is_reserved:
-            self.entries += entries
 
     def hint(self, tenant: TenantState, seen_ns: int) -> None:
         """Note that *tenant* may now hold something as old as *seen_ns*.
