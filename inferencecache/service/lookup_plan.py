@@ -35,6 +35,7 @@ class LookupPlan:
         gates: The gates that can take anything away, by the reason they meet.
         is_reserved: Whether this is the reserved tenant, which is told nothing.
         can_match: Whether tenant, model and scheme are all set.
+        refuses_short: Whether prompts too short for a hint are answered before the index is asked.
         credits_use: Whether delivered matches count as used, for victims to be chosen by it.
     """
 
@@ -45,6 +46,7 @@ class LookupPlan:
     gates: Mapping[ReasonCode, tuple[PolicyGate, ...]]
     is_reserved: bool
     can_match: bool
+    refuses_short: bool
     credits_use: bool
 
 
@@ -60,6 +62,7 @@ def make_plan(partition: PartitionKey, policy: ResolvedPolicy) -> LookupPlan:
         gates=active_gates(policy),
         is_reserved=partition.tenant_id == PROBE_TENANT_ID,
         can_match=all(scope),
+        refuses_short=not policy.affinity_enabled and policy.minimum_prefix_tokens > 0,
         credits_use=policy.algorithm is EvictionAlgorithm.LFU,
     )
 

@@ -106,16 +106,21 @@ class Matcher:
             question: What is asked.
             sliced: What was found in slices, None to match here.
         """
-        plan, resolved = question.plan, question.resolved
+        plan, _, resolved, now_ns, _ = question
         if not plan.can_match:
             return NOTHING
-        if sliced is None:
-            candidates = self._match(plan, resolved, question.now_ns)
-        else:
+        hashes, counts = resolved.block_hashes, resolved.block_token_counts
+        candidates: list[Candidate] = []
+        # A resolved chain has a count per hash, and counts may be bytes, which are cheap to ask.
+        if sliced is not None:
             candidates = sliced.candidates
+        elif counts:
+            candidates = self._index.match_chain(plan.partition, hashes, counts, now_ns)
+        elif resolved.prefix_hash:
+            candidates = self._index.match_exact(plan.partition, resolved.prefix_hash, now_ns)
         if candidates:
             return ReasonCode.PREFIX_MATCH, self._rank(question, candidates)
-        if not resolved.block_token_counts and (warm := self._warm(question)):
+        if not counts and (warm := self._warm(question)):
             return ReasonCode.TENANT_HOT, warm
         return self._classify(question)
 
@@ -154,15 +159,6 @@ class Matcher:
         }
         hashes = question.resolved.block_hashes or [question.resolved.prefix_hash]
         self._index.credit(question.plan.partition, hashes, depths)
-
-    def _match(self, plan: LookupPlan, resolved: ResolvedInput, now_ns: int) -> list[Candidate]:
-        hashes, counts = resolved.block_hashes, resolved.block_token_counts
-        # A resolved chain has a count per hash, and counts may be bytes, which are cheap to ask.
-        if counts:
-            return self._index.match_chain(plan.partition, hashes, counts, now_ns)
-        if resolved.prefix_hash:
-            return self._index.match_exact(plan.partition, resolved.prefix_hash, now_ns)
-        return []
 
     def _rank(self, question: Question, candidates: list[Candidate]) -> list[RankedReplica]:
         inputs = self._inputs(question)

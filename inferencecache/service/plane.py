@@ -89,6 +89,9 @@ class CachePlane:
         parts: Its collaborators.
 
     Attributes:
+        answer_sent: Answers a request that carries its hashes, and not too many, at once, and gives
+            None for any other: :meth:`~inferencecache.service.route.LookupRoute.answer_sent`
+            itself, for every lookup passes here.
         blocks_read_max: Blocks of a lookup's chain that are worth reading: one more than count, so
             that a longer chain is known as one.
         lookup_settings: Settings of LookupRoute's input.
@@ -97,6 +100,7 @@ class CachePlane:
     __slots__ = (
         "_replicas",
         "_route",
+        "answer_sent",
         "blocks_read_max",
         "clock",
         "index",
@@ -127,6 +131,7 @@ class CachePlane:
                 match_slice_blocks=lookup.match_slice_blocks,
             )
         )
+        self.answer_sent = self._route.answer_sent
 
     @property
     def fail_opens(self) -> dict[FailOpen, int]:
@@ -137,17 +142,6 @@ class CachePlane:
     def chains_cut(self) -> int:
         """Lookups of chains so long that their end was ignored."""
         return self._route.chains_cut
-
-    def answer_sent(
-        self, request: RouteRequest, deadline_ns: int | None = None
-    ) -> RouteAnswer | None:
-        """Answer a request that carries its hashes, and not too many, at once; None for any other.
-
-        Args:
-            request: The question.
-            deadline_ns: Monotonic time by which the caller wants the answer, or None.
-        """
-        return self._route.answer_sent(request, deadline_ns)
 
     def lookup_route_steps(
         self,

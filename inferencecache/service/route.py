@@ -311,12 +311,13 @@ class LookupRoute:
             trace.resolved = resolved
         if resolved.is_cut:
             self.chains_cut += 1
-        if resolved.timed_out or self._is_late(deadline_ns, trace):
+        has_deadline = deadline_ns is not None
+        if resolved.timed_out or (has_deadline and self._is_late(deadline_ns, trace)):
             return ReasonCode.TIMEOUT, (), "", token_ids
-        if self._is_unusable(question):
+        if (resolved.fail_open or plan.refuses_short) and self._is_unusable(question):
             return ReasonCode.NO_HINT, (), "", token_ids
         found = self._matcher.find(question, sliced)
-        if self._is_late(deadline_ns, trace):
+        if has_deadline and self._is_late(deadline_ns, trace):
             return ReasonCode.TIMEOUT, (), "", token_ids
         reason_code, replicas = self._pass_gates(question, found, sliced)
         if plan.credits_use and reason_code is ReasonCode.PREFIX_MATCH:
@@ -330,9 +331,7 @@ class LookupRoute:
         if resolved.fail_open is not None:
             self.fail_opens[resolved.fail_open] += 1
             gate = Gate.INPUT
-        elif not plan.policy.affinity_enabled and below_minimum_prefix(
-            plan.policy, effective_tokens(resolved)
-        ):
+        elif below_minimum_prefix(plan.policy, effective_tokens(resolved)):
             gate = Gate.MINIMUM_PREFIX_TOKENS
         if gate is not None and trace is not None:
             trace.add_gate(gate, ReasonCode.NO_HINT)
