@@ -13,9 +13,9 @@ class MetricKind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MetricSpec:
-    """One metric.
+    """One metric; each is there once, and is a key on hot paths, hence equal to none but itself.
 
     Attributes:
         name: Full name as scraped; counters end in ``_total``.
