@@ -1,10 +1,12 @@
 """The seam between a Pick and whoever chooses: what is asked, and what may be answered."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Protocol
+
+import msgspec
 
 from inferencecache.picker.bodies import Rope
 from inferencecache.picker.decisions.following import DecisionFollower
@@ -41,8 +43,7 @@ class Outcome(StrEnum):
     POLICY_REJECTED = "POLICY_REJECTED"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolName:
+class PoolName(msgspec.Struct, frozen=True, kw_only=True):
     """The pool that a caller names.
 
     Attributes:
@@ -56,8 +57,7 @@ class PoolName:
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What has to be chosen for.
 
     Attributes:
@@ -77,12 +77,11 @@ class Question:
     qos: QosClass = QosClass.INTERACTIVE
     pool: PoolName | None = None
     client_request_id: str = ""
-    headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS)
+    headers: Mapping[str, str] = NO_HEADERS
     deadline_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """A destination.
 
     Attributes:

@@ -8,6 +8,8 @@ not: :meth:`PickPlane.begin` uses the stream_id up, then others read and choose,
 
 from dataclasses import dataclass
 
+import msgspec
+
 from inferencecache.clock import Clock
 from inferencecache.errors import InvalidRequestError
 from inferencecache.picker.bodies import Body, BodyStore, Chunk, NewId
@@ -31,8 +33,7 @@ from inferencecache.picker.request import rewritten
 from inferencecache.settings.picker import PickerSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PickAnswer:
+class PickAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a Pick tells its caller.
 
     Attributes:

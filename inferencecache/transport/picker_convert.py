@@ -1,17 +1,16 @@
 """The picker's protobuf messages to values and back."""
 
-from collections.abc import Mapping
-from typing import Any, Final
-
-import grpc
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from inferencecache.errors import InvalidRequestError
 from inferencecache.kinference.v1 import picker_pb2 as pb
-from inferencecache.picker.choice import LocalDestination, PoolName, QosClass
+from inferencecache.picker.choice import LocalDestination, Outcome, PoolName, QosClass
 from inferencecache.picker.decisions import AbortReport, FinalTokenReport, FirstTokenReport
 from inferencecache.service.pick import PickAnswer
 
-Context = grpc.aio.ServicerContext[Any, Any]
+Metadata = Iterable[tuple[str, str | bytes]]
+"""What comes with a call beside its messages, as the library gives it out."""
 
 REQUEST_ID_KEY: Final = "kinference-client-request-id"
 DECLARED_LENGTH_KEY: Final = "kinference-declared-length"
@@ -21,18 +20,19 @@ _TEXT_MAX: Final = 256
 
 _LENGTH_DIGITS_MAX: Final = 20
 
+_OUTCOMES: Final = {outcome: pb.PickResponse.Outcome.Value(outcome) for outcome in Outcome}
 _QOS_CLASSES: Final[Mapping[int, QosClass]] = {
     number: QosClass(name) for name, number in pb.PickRequest.QosClass.items()
 }
 
 
-def declared_bytes(context: Context) -> int | None:
+def declared_bytes(metadata: Metadata) -> int | None:
     """Return the length that a caller of PushBody announces, or None.
 
     Raises:
         InvalidRequestError: It is no decimal number, or there are several that differ.
     """
-    lengths = {_decimal(text) for text in _metadata(context, DECLARED_LENGTH_KEY)}
+    lengths = {_decimal(text) for text in _values(metadata, DECLARED_LENGTH_KEY)}
     if len(lengths) > 1:
         raise InvalidRequestError(
             field=DECLARED_LENGTH_KEY, value=sorted(lengths), allowed="one length"
@@ -40,9 +40,9 @@ def declared_bytes(context: Context) -> int | None:
     return lengths.pop() if lengths else None
 
 
-def request_id(context: Context) -> str:
+def request_id(metadata: Metadata) -> str:
     """Return the caller's name for its request, shortened; empty if it gives none."""
-    return next((shortened(text) for text in _metadata(context, REQUEST_ID_KEY)), "")
+    return next((shortened(text) for text in _values(metadata, REQUEST_ID_KEY)), "")
 
 
 def shortened(text: str) -> str:
@@ -60,17 +60,19 @@ def check_identifiers(request: pb.PickRequest, bytes_max: int) -> None:
     Raises:
         InvalidRequestError: One is longer.
     """
-    pool = request.inference_pool
-    for field, text in (
-        ("tenant", request.tenant),
-        ("inference_pool.namespace", pool.namespace),
-        ("inference_pool.name", pool.name),
-        ("inference_pool.resource_version", pool.resource_version),
-    ):
-        size = len(text) if text.isascii() else len(text.encode())
-        if size > bytes_max:
-            allowed = f"at most {bytes_max} bytes of UTF-8"
-            raise InvalidRequestError(field=field, value=f"{size} bytes", allowed=allowed)
+    _check_identifier("tenant", request.tenant, bytes_max)
+    if request.HasField("inference_pool"):
+        pool = request.inference_pool
+        _check_identifier("inference_pool.namespace", pool.namespace, bytes_max)
+        _check_identifier("inference_pool.name", pool.name, bytes_max)
+        _check_identifier("inference_pool.resource_version", pool.resource_version, bytes_max)
+
+
+def _check_identifier(field: str, text: str, bytes_max: int) -> None:
+    size = len(text) if text.isascii() else len(text.encode())
+    if size > bytes_max:
+        allowed = f"at most {bytes_max} bytes of UTF-8"
+        raise InvalidRequestError(field=field, value=f"{size} bytes", allowed=allowed)
 
 
 def pool_name(request: pb.PickRequest) -> PoolName | None:
@@ -91,7 +93,7 @@ def qos_class(request: pb.PickRequest) -> QosClass:
 def pick_response(answer: PickAnswer) -> pb.PickResponse:
     """Return *answer* as a message."""
     response = pb.PickResponse(
-        outcome=pb.PickResponse.Outcome.Value(answer.outcome),
+        outcome=_OUTCOMES[answer.outcome],
         response_id=answer.response_id,
         reason=answer.reason,
         body_total_bytes=answer.body_total_bytes,
@@ -136,10 +138,10 @@ def abort_report(request: pb.AbortRequest) -> AbortReport:
     )
 
 
-def _metadata(context: Context, key: str) -> list[str]:
+def _values(metadata: Metadata, key: str) -> list[str]:
     return [
         value if isinstance(value, str) else value.decode("latin-1")
-        for name, value in context.invocation_metadata() or ()
+        for name, value in metadata
         if name == key
     ]
 

@@ -86,7 +86,7 @@ class PickerMetrics:
 
     def picked(self, outcome: Outcome, tier: str, qos: QosClass, duration_ns: int) -> None:
         """Count an answer."""
-        self._picks.add((outcome.value, self._tiers.label_of(tier), qos.value))
+        self._picks.add((outcome, self._tiers.label_of(tier), qos))
         self._latency.observe(duration_ns)
 
     def aborted(self, reason: str) -> None:

@@ -3,10 +3,20 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.bodies import Body
-from inferencecache.picker.choice import Choice, Chooser, Outcome, Question, Refusal
+from inferencecache.picker.choice import (
+    Choice,
+    Chooser,
+    Outcome,
+    PoolName,
+    QosClass,
+    Question,
+    Refusal,
+)
 from inferencecache.picker.decisions import DecisionRecord, DecisionRecords
 from inferencecache.picker.request import BadBodyError
 from inferencecache.service.pick import PickAnswer, PickPlane
@@ -14,6 +24,26 @@ from inferencecache.transport.picker_convert import pool_name, qos_class, shorte
 from inferencecache.transport.picker_metrics import PickerMetrics
 from inferencecache.transport.picker_reader import BodyReader
 from inferencecache.transport.structured_log import EventLog
+
+
+class _Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a Pick says beside the body.
+
+    Attributes:
+        request_id: The caller's name for the request: that of the Pick, or else of the upload.
+        tenant: Whose request it is.
+        qos: How long it can wait.
+        pool: Where to look; None for everything.
+        headers: What the caller passes on of the request's own.
+        deadline_ns: Monotonic time at which the caller gives up; None if it does not say.
+    """
+
+    request_id: str
+    tenant: str
+    qos: QosClass
+    pool: PoolName | None
+    headers: Mapping[str, str]
+    deadline_ns: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +89,27 @@ class PickRunner:
             UsedBodyError: Another Pick has had it.
         """
         started_ns = self.clock.monotonic_ns()
-        deadline_ns = None if remaining_s is None else started_ns + int(remaining_s * NS_PER_S)
         body = self.plane.begin(request.body_stream_id)
+        asked = _Asked(
+            request_id=shortened(request.client_request_id) or body.client_request_id,
+            tenant=request.tenant,
+            qos=qos_class(request),
+            pool=pool_name(request),
+            headers=headers,
+            deadline_ns=None if remaining_s is None else started_ns + int(remaining_s * NS_PER_S),
+        )
         try:
-            answer, chosen = await self._decide(body, request, headers, deadline_ns)
+            answer, chosen = await self._decide(body, asked)
         except BaseException:
             self.plane.drop(body)
             raise
         duration_ns = self.clock.monotonic_ns() - started_ns
-        self.metrics.picked(answer.outcome, answer.tier, qos_class(request), duration_ns)
-        self._record(_request_id(body, request), request, answer, chosen, duration_ns)
+        self.metrics.picked(answer.outcome, answer.tier, asked.qos, duration_ns)
+        self._record(asked, answer, chosen, duration_ns)
         return answer
 
     async def _decide(
-        self,
-        body: Body,
-        request: pb.PickRequest,
-        headers: Mapping[str, str],
-        deadline_ns: int | None,
+        self, body: Body, asked: _Asked
     ) -> tuple[PickAnswer, Choice | Refusal | None]:
         try:
             parsed = await self.reader.read(body.content, may_lack_model=self.may_lack_model())
@@ -85,12 +118,12 @@ class PickRunner:
         question = Question(
             request=parsed,
             content=body.content,
-            tenant=request.tenant,
-            qos=qos_class(request),
-            pool=pool_name(request),
-            client_request_id=_request_id(body, request),
-            headers=headers,
-            deadline_ns=deadline_ns,
+            tenant=asked.tenant,
+            qos=asked.qos,
+            pool=asked.pool,
+            client_request_id=asked.request_id,
+            headers=asked.headers,
+            deadline_ns=asked.deadline_ns,
         )
         chosen = await self.chooser.choose(question)
         if isinstance(chosen, Choice):
@@ -100,8 +133,7 @@ class PickRunner:
 
     def _record(
         self,
-        request_id: str,
-        request: pb.PickRequest,
+        asked: _Asked,
         answer: PickAnswer,
         chosen: Choice | Refusal | None,
         duration_ns: int,
@@ -109,8 +141,8 @@ class PickRunner:
         """Log the answer, and keep how it came about."""
         self.log.debug(
             "pick",
-            client_request_id=request_id,
-            outcome=answer.outcome.value,
+            client_request_id=asked.request_id,
+            outcome=answer.outcome,
             reason=answer.reason,
             duration_ns=duration_ns,
         )
@@ -119,12 +151,12 @@ class PickRunner:
         choice = chosen if isinstance(chosen, Choice) else None
         self.records.add(
             DecisionRecord(
-                request_id=request_id,
+                request_id=asked.request_id,
                 at_ns=self.clock.now_ns(),
                 duration_ns=duration_ns,
-                tenant=shortened(request.tenant),
-                qos=qos_class(request).value,
-                outcome=answer.outcome.value,
+                tenant=shortened(asked.tenant),
+                qos=asked.qos,
+                outcome=answer.outcome,
                 reason=answer.reason,
                 requested_model=shortened(answer.requested_model),
                 target_model="" if choice is None else choice.target_model,
@@ -132,8 +164,3 @@ class PickRunner:
                 explanation=None if chosen is None else chosen.explanation,
             )
         )
-
-
-def _request_id(body: Body, request: pb.PickRequest) -> str:
-    """Return the caller's name for the request: that of the Pick, or else that of the upload."""
-    return shortened(request.client_request_id) or body.client_request_id

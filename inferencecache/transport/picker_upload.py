@@ -2,8 +2,8 @@
 
 A stream that was reset, or whose message was too large for the transport, ends for its reader like
 one that was closed; the cancellation follows a moment later. So nothing is believed before the
-initial metadata could be sent, which takes a round through the library, and when the call turns out
-to be cancelled even then, its body is discarded: the id in the answer has not reached anybody.
+initial metadata could be sent, which takes a round through the library and fails on a call that is
+over. A call's own ``cancelled`` is of no use: it knows only of cancellations by its handler.
 """
 
 import asyncio
@@ -58,21 +58,21 @@ class Uploads:
             IdleUploadError: The caller fell silent.
             DrainingError: The server is about to end.
         """
+        metadata = context.invocation_metadata() or ()
+        name = request_id(metadata)
         try:
-            pushed = await self._receive(chunks, context)
+            body = self._plane.open_upload(declared_bytes(metadata))
+            body.client_request_id = name
+            pushed = await self._receive(body, chunks, context)
         except BaseException as error:
-            self._finish(context, push_result(error), 0)
+            self._finish(name, push_result(error), 0)
             raise
-        self._finish(context, "ok", pushed.total_bytes)
+        self._finish(name, "ok", pushed.total_bytes)
         return pushed
 
     async def _receive(
-        self, chunks: AsyncIterator[Chunk | None], context: Context
+        self, body: Body, chunks: AsyncIterator[Chunk | None], context: Context
     ) -> pb.PushBodyResponse:
-        body = self._plane.open_upload(declared_bytes(context))
-        body.client_request_id = request_id(context)
-        discard = _Discard(self._plane, body)
-        context.add_done_callback(discard)  # type: ignore[arg-type] # the stub wants its own class
         try:
             await _append_all(self._plane, body, chunks, self._idle_s)
             await context.send_initial_metadata(())
@@ -83,25 +83,9 @@ class Uploads:
             raise
         return pb.PushBodyResponse(stream_id=stream_id, total_bytes=total_bytes)
 
-    def _finish(self, context: Context, result: str, total_bytes: int) -> None:
+    def _finish(self, name: str, result: str, total_bytes: int) -> None:
         self._metrics.push_ended(result)
-        self._log.debug(
-            "push", client_request_id=request_id(context), result=result, bytes=total_bytes
-        )
-
-
-class _Discard:
-    """Discards a body when its call turns out to have been cancelled."""
-
-    __slots__ = ("_body", "_plane")
-
-    def __init__(self, plane: PickPlane, body: Body) -> None:
-        self._plane = plane
-        self._body = body
-
-    def __call__(self, call: Context) -> None:
-        if call.cancelled():
-            self._plane.bodies.retract(self._body)
+        self._log.debug("push", client_request_id=name, result=result, bytes=total_bytes)
 
 
 async def _append_all(

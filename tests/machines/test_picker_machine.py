@@ -14,6 +14,7 @@ from hypothesis.stateful import (
     multiple,
     rule,
 )
+from msgspec import structs
 from plain_picker import PlainBody, PlainPicker
 
 from inferencecache.clock import ManualClock
@@ -218,7 +219,7 @@ class PickerMachine(RuleBasedStateMachine):
             return multiple()
         assert choice.follower is not None
         self.followers.append(OnlyOnce(choice.follower))
-        choice = replace(choice, target_model="m", follower=self.followers[-1])
+        choice = structs.replace(choice, target_model="m", follower=self.followers[-1])
         answer = self.plane.settle(body, question, choice)
         assert answer.body_total_bytes == plain.size
         self.issue(answer.response_id)

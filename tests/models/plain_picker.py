@@ -113,6 +113,8 @@ class PlainPicker:
         for body in self.bodies:
             if body.stream_id == stream_id and body.state == "complete":
                 body.state, body.deadline = "picked", now + self.settings.unpulled_ttl_ns
+                if len(self.used) >= self.settings.decisions_max:
+                    del self.used[next(iter(self.used))]
                 self.used[stream_id] = now + self.settings.decision_ttl_ns
                 return "picked"
         return "unknown"

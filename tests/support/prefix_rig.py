@@ -1,7 +1,9 @@
 """A prefix signal on an index here, and a reader of prompts that says what it is told."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import structs
 
 from inferencecache.clock import NS_PER_S, ManualClock
 from inferencecache.fingerprint import chain
@@ -249,5 +251,6 @@ def abort(follower: DecisionFollower) -> None:
 
 def salted(asked: Question) -> Question:
     """Return *asked* with a salt."""
-    affinity = replace(asked.request.affinity, cache_salt="pepper")
-    return replace(asked, request=replace(asked.request, affinity=affinity))
+    affinity = structs.replace(asked.request.affinity, cache_salt="pepper")
+    request = structs.replace(asked.request, affinity=affinity)
+    return structs.replace(asked, request=request)

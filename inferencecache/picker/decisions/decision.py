@@ -1,7 +1,8 @@
 """One decision: which destination a request was given, and how far it has come."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from inferencecache.picker.bodies import Body
 
@@ -23,8 +24,7 @@ class Ending(StrEnum):
     """It was chosen and then never became a decision; only followers hear of this one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionFacts:
+class DecisionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known when a decision is made, and does not change.
 
     Attributes:

@@ -5,13 +5,13 @@ not in it either.
 """
 
 from collections import deque
-from dataclasses import dataclass
+
+import msgspec
 
 from inferencecache.picker.explanation import Explanation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionRecord:
+class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One Pick.
 
     Attributes:

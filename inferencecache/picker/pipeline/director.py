@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
+import msgspec
+
 from inferencecache.picker.choice import Outcome, Question, Refusal
 from inferencecache.picker.decisions import DecisionFollower, Ending
 from inferencecache.picker.pipeline.attributes import WritableAttributes
@@ -59,8 +61,7 @@ class DirectorParts:
     attributes_max: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
     """A request has an endpoint, and all PreRequest plugins know.
 
     Attributes:

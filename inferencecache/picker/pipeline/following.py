@@ -5,9 +5,10 @@ last of the body's comes once, whatever ended the request, and nothing comes beh
 reported a first token, the last news is also the first.
 """
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+import msgspec
 
 from inferencecache.picker.decisions import (
     AbortReport,
@@ -33,8 +34,7 @@ _CAUSES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponsePlugins:
+class ResponsePlugins(msgspec.Struct, frozen=True, kw_only=True):
     """Those that are told how one request goes on.
 
     Attributes:

@@ -1,13 +1,13 @@
 """Keys of the product's own producers; third parties may consume them, and produce them instead."""
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from inferencecache.picker.pipeline.attributes import AttributeKey
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InflightLoad:
+class InflightLoad(msgspec.Struct, frozen=True, kw_only=True):
     """What an endpoint was given by this picker and has not finished.
 
     Attributes:
@@ -21,8 +21,7 @@ class InflightLoad:
     output_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixMatch:
+class PrefixMatch(msgspec.Struct, frozen=True, kw_only=True):
     """How much of a prompt an endpoint has in its cache.
 
     Attributes:
@@ -41,8 +40,7 @@ class PrefixMatch:
         return self.matched_blocks * self.block_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptTokens:
+class PromptTokens(msgspec.Struct, frozen=True, kw_only=True):
     """How long a prompt is.
 
     Attributes:

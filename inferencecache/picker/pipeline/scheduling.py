@@ -1,7 +1,8 @@
 """Scores, the order that comes of them, and the endpoint that is tried."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from inferencecache.picker.pipeline.endpoint import EndpointView
 
@@ -33,8 +34,7 @@ class ScorePart(NamedTuple):
     scores: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """Endpoints in the order in which to try them.
 
     Attributes:
@@ -50,8 +50,7 @@ class Ranking:
     parts: tuple[ScorePart, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulingResult:
+class SchedulingResult(msgspec.Struct, frozen=True, kw_only=True):
     """What PreRequest plugins are told.
 
     Attributes:

@@ -1,7 +1,9 @@
 """What a body says, as far as routing cares."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+import msgspec
 
 from inferencecache.picker.bodies import Span
 
@@ -22,8 +24,7 @@ class Api(StrEnum):
     """A model and nothing else that is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Affinity:
+class Affinity(msgspec.Struct, frozen=True, kw_only=True):
     """Texts by which a client ties requests together; empty where it gives none.
 
     Attributes:
@@ -45,8 +46,11 @@ class Affinity:
     cache_salt: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InferenceRequest:
+NO_AFFINITY: Final = Affinity()
+"""Of a body that gives none."""
+
+
+class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed body.
 
     Attributes:
@@ -71,7 +75,7 @@ class InferenceRequest:
     model_spans: tuple[Span, ...]
     is_stream: bool = False
     output_tokens_max: int | None = None
-    affinity: Affinity = Affinity()
+    affinity: Affinity = NO_AFFINITY
     prompt_bytes: int | None = None
     prompt_tokens: int | None = None
 
