@@ -51,7 +51,7 @@ class Attributes:
     def get(self, key: AttributeKey[ValueT]) -> ValueT | None:
         """Return the value of *key*, None if there is none."""
         value = self._values.get(key.name)
-        return value if isinstance(value, key.kind) else None
+        return value if value is not None and isinstance(value, key.kind) else None
 
     def joined(self, values: dict[str, object]) -> "Attributes":
         """Return a copy with *values* besides; whoever gave them may change them without effect."""

@@ -82,10 +82,13 @@ class Director:
         parts: Its collaborators.
     """
 
-    __slots__ = ("_keys", "_parts")
+    __slots__ = ("_keys", "_parts", "_produced")
 
     def __init__(self, parts: DirectorParts) -> None:
         self._parts = parts
+        self._produced = frozenset(
+            name for step in parts.pipeline.producers for name in step.produces
+        )
         self._keys = count(1)
 
     @property
@@ -96,7 +99,8 @@ class Director:
     def open(self, question: Question) -> "PipelineRun":
         """Begin with a request."""
         attributes = WritableAttributes(self._parts.attributes_max)
-        return PipelineRun(self._parts, question, Request(next(self._keys), question, attributes))
+        request = Request(next(self._keys), question, attributes)
+        return PipelineRun(self._parts, question, request, self._produced)
 
 
 class PipelineRun:
@@ -108,11 +112,27 @@ class PipelineRun:
         degraded: What failed so far, as tokens for the reason: ``plugin:way``.
     """
 
-    __slots__ = ("_given", "_missing", "_parts", "_pipeline", "degraded", "question", "request")
+    __slots__ = (
+        "_given",
+        "_missing",
+        "_parts",
+        "_pipeline",
+        "_produced",
+        "degraded",
+        "question",
+        "request",
+    )
 
-    def __init__(self, parts: DirectorParts, question: Question, request: Request) -> None:
+    def __init__(
+        self,
+        parts: DirectorParts,
+        question: Question,
+        request: Request,
+        produced: frozenset[str],
+    ) -> None:
         self._parts = parts
         self._pipeline = parts.pipeline
+        self._produced = produced
         self._missing: set[str] = set()
         self._given = 0
         self.question = question
@@ -139,8 +159,7 @@ class PipelineRun:
         Args:
             known: About the request, and about its endpoints.
         """
-        own = {name for step in self._pipeline.producers for name in step.produces}
-        own.update(self.request.attributes)
+        own = self._produced.union(self.request.attributes)
         said = known.about_request.keys() | {
             name for values in known.about_endpoints.values() for name in values
         }

@@ -128,15 +128,7 @@ class ProducerWork:
             raise UnusableProductError(FailureKind.INVALID, f"returned {type(product).__name__}")
         if not product.about_endpoints.keys() <= set(self.endpoints):
             raise UnusableProductError(FailureKind.INVALID, "spoke of a strange endpoint")
-        produces = step.produces
-        for values in (product.about_request, *product.about_endpoints.values()):
-            for name, value in values.items():
-                key = produces.get(name)
-                if key is None:
-                    raise UnusableProductError(FailureKind.UNDECLARED, f"wrote {name}")
-                if not isinstance(value, key.kind):
-                    what = f"{name} as {type(value).__name__}"
-                    raise UnusableProductError(FailureKind.INVALID, what)
+        _check_values(product, step)
         if len(self.request.attributes) + len(product.about_request) > self._attributes_max:
             what = f"more than {self._attributes_max} attributes"
             raise UnusableProductError(FailureKind.INVALID, what)
@@ -146,6 +138,20 @@ class ProducerWork:
         self.request.attributes.commit(product.about_request)
         for endpoint, values in product.about_endpoints.items():
             endpoint.attributes = endpoint.attributes.joined(values)
+
+
+def _check_values(product: Produced, step: ProducerStep) -> None:
+    kinds = {name: key.kind for name, key in step.produces.items()}
+    for values in (product.about_request, *product.about_endpoints.values()):
+        for name, value in values.items():
+            kind = kinds.get(name)
+            if type(value) is kind:  # nearly always
+                continue
+            if kind is None:
+                raise UnusableProductError(FailureKind.UNDECLARED, f"wrote {name}")
+            if not isinstance(value, kind):
+                what = f"{name} as {type(value).__name__}"
+                raise UnusableProductError(FailureKind.INVALID, what)
 
 
 class ProducerRunner(Protocol):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isnan
+from typing import Final
 
 from inferencecache.picker.pipeline.endpoint import EndpointView
 from inferencecache.picker.pipeline.faults import NoSignalError
@@ -12,6 +13,9 @@ from inferencecache.picker.pipeline.observer import FailureKind, Hook
 from inferencecache.picker.pipeline.plugin import Named
 from inferencecache.picker.pipeline.request import Request
 from inferencecache.picker.pipeline.scheduling import Ranking, Scored, ScorePart
+
+_tuple: Final = tuple.__new__
+"""Makes a named tuple as its constructor does, but without a call of a Python function."""
 
 Fail = Callable[[str, Hook, FailureKind, Exception], None]
 """Told the plugin, the hook, the way in which it failed, and what it raised."""
@@ -79,7 +83,7 @@ def run_profile(
             totals = [
                 total + weighted.weight * score for total, score in zip(totals, scores, strict=True)
             ]
-    scored = tuple(map(Scored, endpoints, totals))
+    scored = tuple([_tuple(Scored, pair) for pair in zip(endpoints, totals, strict=True)])
     order = _order(profile.picker, request, scored, fail)
     return Ranking(profile=profile.name, order=order, scored=endpoints, parts=tuple(parts))
 

@@ -73,9 +73,10 @@ class InflightLoadProducer:
     def produce_now(self, _request: Request, endpoints: Sequence[EndpointView]) -> Produced:
         """Return what *endpoints* have in flight."""
         produced = Produced()
-        loads = self._loads
-        for endpoint in endpoints:
-            produced.put_for(endpoint, INFLIGHT_LOAD, loads.get(endpoint.name, _IDLE))
+        load_of, name = self._loads.get, INFLIGHT_LOAD.name
+        produced.about_endpoints = {
+            endpoint: {name: load_of(endpoint.candidate.name, _IDLE)} for endpoint in endpoints
+        }
         return produced
 
     def pre_request(self, request: Request, result: SchedulingResult) -> None:

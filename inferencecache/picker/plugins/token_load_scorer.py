@@ -41,18 +41,17 @@ class TokenLoadScorer:
         """Return the points of *endpoints*."""
         counted = request.attributes.get(PROMPT_TOKENS)
         prompt_tokens = request.prompt_tokens if counted is None else counted.count
-        return [self._score(endpoint, prompt_tokens) for endpoint in endpoints]
-
-    def _score(self, endpoint: EndpointView, prompt_tokens: int) -> float:
-        attributes = endpoint.attributes
-        tokens = prompt_tokens
-        match = attributes.get(PREFIX_MATCH)
-        if match is not None:
-            tokens = max(tokens - match.matched_tokens, 0)
-        load = attributes.get(INFLIGHT_LOAD)
-        if load is not None:
-            tokens += load.prompt_tokens + load.output_tokens
-        return 1.0 - tokens / self._threshold if tokens < self._threshold else 0.0
+        threshold, scores = self._threshold, []
+        for endpoint in endpoints:
+            attributes, tokens = endpoint.attributes, prompt_tokens
+            match = attributes.get(PREFIX_MATCH)
+            if match is not None:
+                tokens = max(tokens - match.matched_tokens, 0)
+            load = attributes.get(INFLIGHT_LOAD)
+            if load is not None:
+                tokens += load.prompt_tokens + load.output_tokens
+            scores.append(1.0 - tokens / threshold if tokens < threshold else 0.0)
+        return scores
 
 
 def _make(parameters: TokenLoadParameters, _services: PluginServices) -> TokenLoadScorer:
