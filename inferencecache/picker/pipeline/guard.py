@@ -5,9 +5,9 @@ goes on. Nothing else of the picker is called from here.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple, TypeVar, TypeVarTuple, Unpack
 
-Arguments = ParamSpec("Arguments")
+Arguments = TypeVarTuple("Arguments")
 ResultT = TypeVar("ResultT")
 
 
@@ -22,10 +22,10 @@ class PluginFailure(NamedTuple):
 
 
 def guarded(
-    call: Callable[Arguments, ResultT], *args: Arguments.args, **kwargs: Arguments.kwargs
+    call: Callable[[Unpack[Arguments]], ResultT], *args: *Arguments
 ) -> ResultT | PluginFailure:
     """Return what *call* returns, or what it raised."""
     try:
-        return call(*args, **kwargs)
+        return call(*args)
     except Exception as error:  # noqa: BLE001 - third parties may raise anything
         return PluginFailure(error)

@@ -80,9 +80,8 @@ def run_profile(
         scores = _scores(weighted.scorer, request, endpoints, fail)
         if scores is not None:
             parts.append(ScorePart(weighted.scorer.name, weighted.weight, scores))
-            totals = [
-                total + weighted.weight * score for total, score in zip(totals, scores, strict=True)
-            ]
+            weight = weighted.weight
+            totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
     scored = tuple([_tuple(Scored, pair) for pair in zip(endpoints, totals, strict=True)])
     order = _order(profile.picker, request, scored, fail)
     return Ranking(profile=profile.name, order=order, scored=endpoints, parts=tuple(parts))
