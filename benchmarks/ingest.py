@@ -30,9 +30,7 @@ from benchmarks.workload import (
     new_index,
 )
 from inferencecache.index import PrefixIndex
-from inferencecache.settings.grpc import GrpcSettings
-from inferencecache.transport.convert_report import update_steps
-from inferencecache.transport.wire_update import read_update
+from inferencecache.transport.convert_report import state_update
 from inferencecache.v1alpha1.inferencecache_pb2 import CACHE_TIER_T1, CacheStateUpdate
 
 REPLICA = "replica-0"
@@ -108,15 +106,10 @@ def _serialized(chain: Chain) -> bytes:
 
 
 def _store(index: PrefixIndex, data: bytes, now_ns: int) -> None:
-    message = read_update(data)
-    if message is None:
+    update = state_update(data)
+    if update is None:
         raise ValueError(data)
-    steps = update_steps(message, GrpcSettings().ingest_slice_entries)
-    try:
-        while True:
-            next(steps)
-    except StopIteration as done:
-        index.report(done.value, now_ns)
+    index.report(update, now_ns)
 
 
 def _naive_store(naive: NaiveIndex, data: bytes, now_ns: int) -> None:

@@ -30,6 +30,9 @@ from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
 from inferencecache.types import ReasonCode
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
+_ACCEPTED: Final = pb.Ack(accepted=True)
+"""Made once: every event and every stream ends in it."""
+
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["InferenceCache"]
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -112,7 +115,7 @@ class CacheHandler:
                 await self._completer.run(self._applied(update))
         # A stream that was reset ends like one that was closed; what it brought stays, and the
         # acknowledgement goes nowhere.
-        return pb.Ack(accepted=True)
+        return _ACCEPTED
 
     async def publish_event(self, request: pb.CacheEvent, context: Context) -> pb.Ack:
         """Apply one event; one that means nothing here is acknowledged all the same."""
@@ -121,7 +124,7 @@ class CacheHandler:
         event = index_event(request)
         if event is not None:
             self._plane.publish(event)
-        return pb.Ack(accepted=True)
+        return _ACCEPTED
 
     async def get_cache_state(
         self, request: pb.GetCacheStateRequest, context: Context
