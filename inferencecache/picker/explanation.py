@@ -1,7 +1,8 @@
 """Why a Pick came out as it did, for people; nothing of a prompt, and no secret."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 
 class ExplainedCandidate(NamedTuple):
@@ -38,8 +39,7 @@ class ExplainedCandidate(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """How a choice was made.
 
     Attributes:

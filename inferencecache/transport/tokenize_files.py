@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from inferencecache.picker.fleet import WorkerSet
 
@@ -28,8 +29,7 @@ class LoadLimits:
     now: Now
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TokenizerPlace:
+class TokenizerPlace(NamedTuple):
     """What a tokenizer is loaded from.
 
     Attributes:

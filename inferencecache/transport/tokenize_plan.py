@@ -4,6 +4,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
+
 from inferencecache.errors import InvalidRequestError
 from inferencecache.picker.fleet import ModelRow, WorkerSet
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
@@ -32,8 +34,7 @@ NO_FIRST_TURN: Final = NoBlocks(why="mm", is_by_design=True)
 """Of a prompt whose first turn has a picture, where an engine would have to tokenize it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked for.
 
     Attributes:
@@ -51,8 +52,7 @@ class Ask:
     block_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Computed:
+class Computed(msgspec.Struct, frozen=True, kw_only=True):
     """A way to blocks by work of this process.
 
     Attributes:
@@ -66,8 +66,7 @@ class Computed:
     compute: Compute
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     """A way to blocks by asking somebody.
 
     Attributes:

@@ -1,9 +1,11 @@
 """Say how a Pick came about."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Final
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice, repeat
+from typing import Final, NamedTuple
+
+import msgspec
 
 from inferencecache.picker.choosing.outlook import Outlook
 from inferencecache.picker.choosing.scope import Scope
@@ -14,20 +16,16 @@ from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline import EndpointView, Ranking
 
-_tuple: Final = tuple.__new__
-"""Makes a named tuple as its constructor does, but without a call of a Python function."""
+_row: Final = partial(tuple.__new__, Row)
+"""Makes a row as its constructor does, but without a call of a Python function."""
 
 _NO_BARRIER: Final = Barrier.NONE.value
-
-_Placed = tuple[Candidate, str, int, float]
-"""A candidate, its tier, its rank and its score."""
 
 TierViews = list[tuple[str, list[EndpointView]]]
 """Names of tiers, and their candidates that could be picked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a Pick when it is over.
 
     Attributes:
@@ -57,7 +55,7 @@ def explained(account: Account, candidates_max: int) -> Explanation:
     """Return *account* as it is kept, with at most *candidates_max* candidates."""
     pool = account.scope.pool.pool.key
     kept_away = _kept_away(account)
-    free = sum(len(views) for _, views in account.views)
+    free = sum([len(views) for _, views in account.views])
     return Explanation(
         pool=str(pool) if pool.name else "",
         model=account.scope.model,
@@ -65,46 +63,60 @@ def explained(account: Account, candidates_max: int) -> Explanation:
         is_counted=account.need.is_exact,
         prompt_tokens=account.outlook.prompt_tokens,
         prefix=account.outlook.found.source,
-        candidates=_rows(account, islice(_placed(account, kept_away), candidates_max)),
+        candidates=_rows(account, _looked_at(account, kept_away, candidates_max)),
         candidates_total=free + len(kept_away),
     )
 
 
-def _placed(account: Account, kept_away: Sequence[Surveyed]) -> Iterator[_Placed]:
-    """Yield what was ranked, what could have been, and what was kept away."""
-    order = account.ranking.order if account.ranking is not None else ()
-    for number, scored in enumerate(order, start=1):
-        yield scored.endpoint.candidate, account.tier, number, scored.score
-    ranked = {scored.endpoint.candidate.name for scored in order}
-    for tier, views in account.views:
-        for view in views:
-            if view.candidate.name not in ranked:
-                yield view.candidate, tier, 0, 0.0
-    for surveyed in kept_away:
-        yield surveyed.candidate, "", 0, 0.0
+class _LookedAt(NamedTuple):
+    """Candidates, those that were ranked first and the best of them first.
+
+    Attributes:
+        candidates: As many as are wanted.
+        tiers: The tier of each; empty for those that were kept away.
+        scores: Of those that were ranked.
+    """
+
+    candidates: list[Candidate]
+    tiers: list[str]
+    scores: list[float]
 
 
-def _rows(account: Account, placed: Iterable[_Placed]) -> tuple[Row, ...]:
-    """Return what is known of each; every Pick makes so many of them that each step counts."""
-    outlook, predicts, barriers = account.outlook, account.predicts, _barriers(account)
-    return tuple(
-        [
-            _tuple(
-                Row,
-                (
-                    candidate.name,
-                    tier,
-                    candidate.model.name,
-                    barriers.get(candidate.name, _NO_BARRIER),
-                    *outlook.facts_of(candidate),
-                    outlook.predicted_ms(candidate) if predicts else None,
-                    rank,
-                    score,
-                ),
-            )
-            for candidate, tier, rank, score in placed
-        ]
+def _looked_at(account: Account, kept_away: Sequence[Surveyed], candidates_max: int) -> _LookedAt:
+    """Return what was ranked, what could have been, and what was kept away."""
+    order = account.ranking.order[:candidates_max] if account.ranking is not None else ()
+    candidates = [scored.endpoint.candidate for scored in order]
+    tiers = [account.tier] * len(order)
+    if len(order) < candidates_max:
+        ranked = {candidate.name for candidate in candidates}
+        for tier, views in account.views:
+            others = (view.candidate for view in views if view.name not in ranked)
+            candidates.extend(islice(others, candidates_max - len(candidates)))
+            tiers += [tier] * (len(candidates) - len(tiers))
+        kept = kept_away[: candidates_max - len(candidates)]
+        candidates += [surveyed.candidate for surveyed in kept]
+        tiers += [""] * len(kept)
+    return _LookedAt(candidates, tiers, [scored.score for scored in order])
+
+
+def _rows(account: Account, found: _LookedAt) -> tuple[Row, ...]:
+    """Return what is known of each, made column by column: every Pick makes so many of them."""
+    outlook, barriers = account.outlook, _barriers(account)
+    candidates, scores = found.candidates, found.scores
+    unranked = len(candidates) - len(scores)
+    names = [candidate.name for candidate in candidates]
+    predicted = map(outlook.predicted_ms, candidates) if account.predicts else repeat(None)
+    columns = (
+        names,
+        found.tiers,
+        [candidate.model.name for candidate in candidates],
+        [barriers.get(name, _NO_BARRIER) for name in names] if barriers else repeat(_NO_BARRIER),
+        *outlook.facts_of(candidates),
+        predicted,
+        [*range(1, len(scores) + 1), *[0] * unranked],
+        scores + [0.0] * unranked,
     )
+    return tuple(map(_row, zip(*columns, strict=False)))
 
 
 def _kept_away(account: Account) -> Sequence[Surveyed]:

@@ -148,6 +148,8 @@ class FleetPick:
 
     def denial(self) -> str:
         """Ask the rules about every model that could serve; return why not, if it can be none."""
+        if not self._scope.policies:
+            return ""
         now_ns = self._parts.clock.monotonic_ns()
         for match in self._scope.matches:
             for row in match.rows:
@@ -159,8 +161,6 @@ class FleetPick:
     def _verdict(self, row: ModelRow, now_ns: int) -> Verdict:
         """Return what the rules say to *row*, by whatever name they know it."""
         policies = self._scope.policies
-        if not policies:
-            return ALLOWED
         asked = (self._question.request.model, self._scope.model)
         names = frozenset({*asked, row.name, *row.aliases})
         return self._parts.gate.verdict(policies, self._question, names, now_ns)
@@ -180,7 +180,8 @@ class FleetPick:
         if found.refusal:
             return found, []
         parts, request = self._parts, self._question.request
-        views = views_of(found, parts.knowledge, parts.clock.monotonic_ns())
+        now_ns = parts.clock.monotonic_ns()
+        views = views_of(found, parts.knowledge if self._run.has_plugins else None, now_ns)
         candidates = [view.candidate for _, tier_views in views for view in tier_views]
         warm = await parts.prefix.sense(self._question, candidates)
         counted = warm.prompt_tokens
@@ -322,7 +323,7 @@ class FleetPick:
         )
         if self._is_rehearsal:
             return choice_of(chosen, self._question, None)
-        verdict = self._verdicts[candidate.model]
+        verdict = self._verdicts[candidate.model] if self._verdicts else ALLOWED
         return placed(chosen, self._question, verdict, self._placing, plugins)
 
     def _refused(

@@ -3,7 +3,7 @@
 Before that, an estimate keeps a request away only from a window that it exceeds by far.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from inferencecache.picker.choosing.survey import Barrier, Survey, Surveyed
 from inferencecache.picker.choosing.tiers import Views

@@ -4,7 +4,7 @@ Everything is as of the moment at which it is asked for, so that of a hundred Pi
 together each sees what the one before has added.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,11 +16,20 @@ from inferencecache.picker.load import (
     Queue,
     queue_of,
 )
-from inferencecache.picker.prefix import NO_MATCH, NOTHING_FOUND, CandidateMatch, PrefixFound
+from inferencecache.picker.prefix import (
+    NO_MATCH,
+    NOTHING_FOUND,
+    CandidateMatch,
+    PrefixFound,
+    PrefixSource,
+)
 from inferencecache.picker.ttft import Foresight, Situation
 
 _tuple: Final = tuple.__new__
 """Makes a named tuple as its constructor does, but without a call of a Python function."""
+
+Facts = tuple[list[int], list[int], list[int], list[int], list[PrefixSource], list[float]]
+"""Of several candidates, fact by fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,27 +106,30 @@ class Outlook:
         self.prompt_tokens = prompt_tokens
         self.is_counted = is_counted
 
-    def facts_of(self, candidate: Candidate) -> tuple[int, int, int, int, str, float]:
-        """Return for people what there is to know of *candidate*.
+    def facts_of(self, candidates: Sequence[Candidate]) -> Facts:
+        """Return for people what there is to know of *candidates*.
 
         Returns:
-            Requests that it has to do and the tokens that it has yet to compute for them, of this
-            picker; how many wait, as far as known; how much of the prompt it has, and who says so;
-            and the estimate in milliseconds.
+            For each, requests that it has to do and the tokens that it has yet to compute for them,
+            of this picker; how many wait, as far as known; how much of the prompt it has, and who
+            says so; and the estimate in milliseconds.
         """
-        name, waiting = candidate.name, 0
-        load = self._knowledge.loads.loads.get(name, IDLE)
-        match = self.found.matches.get(name, NO_MATCH)
-        situation = self._situations.get(name) or self.situation_of(candidate)
-        if situation.waiting_ahead:
-            waiting = self._knowledge.queue_of(candidate, self._now_ns).waiting
+        names = [candidate.name for candidate in candidates]
+        loads, matches = self._knowledge.loads.loads, self.found.matches
+        has = [loads.get(name, IDLE) for name in names]
+        warm = [matches.get(name, NO_MATCH) for name in names]
+        times_ms = [self.estimated_ms(candidate) for candidate in candidates]
+        situations = [self._situations[name] for name in names]
         return (
-            load.requests,
-            load.prefill_tokens,
-            waiting,
-            match.matched_tokens,
-            match.source,
-            self.estimated_ms(candidate),
+            [load[0] for load in has],
+            [load[1] for load in has],
+            [
+                self._knowledge.queue_of(candidate, self._now_ns).waiting if situation[3] else 0
+                for candidate, situation in zip(candidates, situations, strict=True)
+            ],
+            [match[0] for match in warm],
+            [match[1] for match in warm],
+            times_ms,
         )
 
     def match_of(self, candidate: Candidate) -> CandidateMatch:
@@ -155,6 +167,8 @@ class Outlook:
         """
         knowledge, matches = self._knowledge, self.found.matches
         loads, hears_engines = knowledge.loads.loads, len(knowledge.signals)
+        seen, estimated_ms, spread = self._seen, self._estimated_ms, self._spread
+        situations, estimates_ms = self._situations, self._estimates_ms
         alike: dict[int, float] = {}
         found: list[float] = []
         for candidate in candidates:
@@ -162,12 +176,11 @@ class Outlook:
             is_idle = not (hears_engines or name in loads or name in matches)
             estimate_ms = alike.get(member) if is_idle else None
             if estimate_ms is None:
-                situation = self._situations[name] = self._seen(candidate)
-                if self._spread == 1.0:
-                    estimate_ms = self._estimated_ms(candidate, situation)
-                    self._estimates_ms[name] = estimate_ms
+                situation = situations[name] = seen(candidate)
+                if spread == 1.0:
+                    estimate_ms = estimates_ms[name] = estimated_ms(candidate, situation)
                 else:
-                    estimate_ms = self._estimated_ms(candidate, self._spread_out(situation))
+                    estimate_ms = estimated_ms(candidate, self._spread_out(situation))
                 if is_idle and not candidate.is_provider:
                     alike[member] = estimate_ms
             found.append(estimate_ms)

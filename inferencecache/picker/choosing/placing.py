@@ -1,6 +1,9 @@
 """Count one choice, and put it into words; from here on it has consequences."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
 
 from inferencecache.clock import Clock
 from inferencecache.picker.choice import Choice, Question
@@ -20,6 +23,9 @@ from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline.reasons import token_text
 from inferencecache.picker.prefix import PrefixSource
 from inferencecache.picker.request import Api
+
+_name_text = lru_cache(maxsize=1_024)(token_text)
+"""Of tiers and models there are few, and each is said again and again."""
 
 _DECODE_TOKENS_MAX = 2**31 - 1
 """A body may ask for any number."""
@@ -48,8 +54,7 @@ class PlacingParts:
     clock: Clock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """What a Pick has come to.
 
     Attributes:
@@ -87,29 +92,29 @@ def choice_of(chosen: Chosen, question: Question, follower: DecisionFollower | N
     prefix, degraded = chosen.outlook.found, list(chosen.degraded)
     if question.request.api is Api.UNKNOWN:
         degraded.insert(0, "shape")
-    note: dict[str, str] = {}
     if not candidate.is_provider:  # nobody expects to know what a provider has in its cache
         degraded.extend(map(token_text, prefix.degraded))
-        note = {token_text(key): token_text(value) for key, value in prefix.note.items()}
     tokens = {
-        "tier": token_text(turn.tier.name),
+        "tier": _name_text(turn.tier.name),
         "rank": chosen.ranked.name,
-        "explored": "1" if chosen.ranked.explores else "",
-        "avoided": "1" if chosen.is_avoiding else "",
+        "explored": chosen.ranked.explores and "1",
+        "avoided": chosen.is_avoiding and "1",
         **_prefix_tokens(chosen),
-        "target": token_text(candidate.model.name),
-        "model": "default" if chosen.scope.is_default else "",
-        "context": "exceeds" if found.exceeds else "",
-        "saturated": "1" if turn.is_full else "",
-        "pool_version": "skew" if chosen.scope.is_skewed else "",
-        "panic": "1" if found.panics else "",
+        "target": _name_text(candidate.model.name),
+        "model": chosen.scope.is_default and "default",
+        "context": found.exceeds and "exceeds",
+        "saturated": turn.is_full and "1",
+        "pool_version": chosen.scope.is_skewed and "skew",
+        "panic": found.panics and "1",
         "degraded": ",".join(degraded),
     }
-    pairs = {**tokens, **{key: value for key, value in note.items() if key not in tokens}}
+    if prefix.note and not candidate.is_provider:
+        for key, value in prefix.note.items():
+            tokens.setdefault(token_text(key), token_text(value))
     return Choice(
         destination=candidate.destination,
         target_model=candidate.model.name,
-        reason=";".join(f"{key}={value}" for key, value in pairs.items() if value),
+        reason=";".join([f"{key}={value}" for key, value in tokens.items() if value]),
         is_degraded=found.panics or bool(degraded),
         tier=turn.tier.name,
         candidate=candidate,

@@ -18,6 +18,9 @@ from inferencecache.picker.qos import QosClass
 _ORDERED_MAX: Final = 16
 """How many of the best are put in order; nobody asks for more."""
 
+_tuple: Final = tuple.__new__
+"""Makes a named tuple as its constructor does, but without a call of a Python function."""
+
 ESTIMATED: Final = "estimated"
 PREDICTED: Final = "predicted"
 FALLBACK: Final = "fallback"
@@ -94,7 +97,7 @@ class TtftRanker:
     def by_estimate(self, views: Sequence[EndpointView], outlook: Outlook) -> Ranking:
         """Return *views* in the order of their estimates; each has one."""
         times = outlook.estimates_ms([view.candidate for view in views])
-        return self._ordered(list(zip(times, views, strict=True)))
+        return self._ordered(times, views)
 
     def chosen(self, candidate: Candidate) -> None:
         """Give *candidate* its turn."""
@@ -107,23 +110,27 @@ class TtftRanker:
         self._exploration.forget()
 
     def _by_prediction(self, views: Sequence[EndpointView], outlook: Outlook) -> Ranked:
-        timed: list[tuple[float, EndpointView]] = []
+        predicted: list[EndpointView] = []
         unpredicted: list[EndpointView] = []
+        known_ms: list[float] = []
         times = outlook.predictions_ms([view.candidate for view in views])
         for predicted_ms, view in zip(times, views, strict=True):
             if predicted_ms is None:
                 unpredicted.append(view)
             else:
-                timed.append((predicted_ms, view))
-        return Ranked(self._ordered(timed), PREDICTED, tuple(unpredicted))
+                known_ms.append(predicted_ms)
+                predicted.append(view)
+        return Ranked(self._ordered(known_ms, predicted), PREDICTED, tuple(unpredicted))
 
-    def _ordered(self, timed: Sequence[tuple[float, EndpointView]]) -> Ranking:
-        turns = self._turns
+    def _ordered(self, times_ms: Sequence[float], views: Sequence[EndpointView]) -> Ranking:
+        turn_of, names = self._turns.get, [view.candidate.name for view in views]
         rows = [
-            (ms, turns.get(view.candidate.name, 0), view.candidate.name, view) for ms, view in timed
+            (ms, turn_of(name, 0), name, view)
+            for ms, name, view in zip(times_ms, names, views, strict=True)
         ]
-        order = tuple([Scored(view, ms) for ms, _, _, view in nsmallest(_ORDERED_MAX, rows)])
-        return Ranking(profile="", order=order, scored=tuple([view for _, view in timed]))
+        best = sorted(rows) if len(rows) <= _ORDERED_MAX else nsmallest(_ORDERED_MAX, rows)
+        order = tuple([_tuple(Scored, (view, ms)) for ms, _, _, view in best])
+        return Ranking(profile="", order=order, scored=tuple(views))
 
     def _explorable(self, tier: Tier, views: Sequence[EndpointView]) -> list[EndpointView]:
         """Return those of whom evidence matters, and who may be sent a request for its sake."""

@@ -1,6 +1,6 @@
 """Where to look for a model: the pool that a Pick names, and the model that is meant."""
 
-from dataclasses import dataclass
+import msgspec
 
 from inferencecache.picker.choice import Outcome, Question, Refusal
 from inferencecache.picker.choosing.fleet_index import FleetIndex, PoolIndex, TierMatch
@@ -9,8 +9,7 @@ from inferencecache.picker.fleet import ObjectName, PickerPolicy
 from inferencecache.picker.request import BodyFlaw
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """What a question is about.
 
     Attributes:

@@ -7,9 +7,10 @@ never tried before its time: a backend that callers cannot reach will not answer
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+import msgspec
 
 from inferencecache.picker.choosing.fleet_index import RowCandidates, TierMatch
 from inferencecache.picker.choosing.policy_gate import Verdict
@@ -92,8 +93,7 @@ class TierField(NamedTuple):
     candidates: tuple[Candidate, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
     """Who could take a request.
 
     Attributes:
@@ -111,12 +111,11 @@ class Survey:
     refusal: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyQuestion:
+class SurveyQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What candidates are looked at for.
 
     Attributes:
-        verdicts: What the rules say, by what would serve.
+        verdicts: What the rules say, by what would serve; empty where there are none.
         need: What the request asks of a context window.
         api: What it is meant for.
         overflow: What becomes of one that fits nowhere.
@@ -179,7 +178,7 @@ def _sort(
 
 def _shared_barrier(row: RowCandidates, question: SurveyQuestion, *, fits: bool) -> Barrier:
     """Return what keeps all candidates of *row* away."""
-    if question.verdicts[row.row].denial:
+    if question.verdicts and question.verdicts[row.row].denial:
         return Barrier.DENIED
     if row.is_provider and question.api is Api.ANTHROPIC_MESSAGES:
         return Barrier.API

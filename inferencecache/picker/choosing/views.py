@@ -20,8 +20,18 @@ from inferencecache.picker.pipeline import (
 from inferencecache.picker.prefix import PrefixSource
 
 
-def views_of(found: Survey, knowledge: Knowledge, now_ns: int) -> Views:
-    """Return the candidates of *found*, all with their load of this moment."""
+def views_of(found: Survey, knowledge: Knowledge | None, now_ns: int) -> Views:
+    """Return the candidates of *found*, all with their load of this moment.
+
+    Args:
+        found: Who could take the request.
+        knowledge: What they have to do; None where there is no plugin that would look at it.
+        now_ns: Monotonic time.
+    """
+    if knowledge is None:
+        return [
+            (tier, [EndpointView(each) for each in candidates]) for tier, candidates in found.fields
+        ]
     loads, signals = knowledge.loads.loads, knowledge.signals
     by_count = {0: NO_LOAD}
 

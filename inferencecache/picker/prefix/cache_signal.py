@@ -42,8 +42,8 @@ from inferencecache.picker.prefix.prompt_at import (
 )
 from inferencecache.picker.prefix.set_standing import SetStanding
 from inferencecache.picker.prefix.signal import (
-    NO_MATCH,
     NOTHING_FOUND,
+    CandidateMatch,
     PrefixFound,
     PrefixSource,
 )
@@ -98,6 +98,7 @@ class _Sense:
     Attributes:
         prompts: The prompt as each set sees it.
         claims: What is said of it, by the candidate's name.
+        matches: What is made of that; whoever has nothing is not in it.
         prompt_tokens: Its length, once it is counted.
         degraded: What is missing, each once, in order.
         source: The best source that was asked.
@@ -107,6 +108,7 @@ class _Sense:
         "claims",
         "degraded",
         "index_left_ns",
+        "matches",
         "prompt_tokens",
         "prompts",
         "question",
@@ -118,6 +120,7 @@ class _Sense:
         self.index_left_ns = index_left_ns
         self.prompts: list[tuple[SetOfModel, PromptAt]] = []
         self.claims: dict[str, Claim] = {}
+        self.matches: dict[str, CandidateMatch] = {}
         self.prompt_tokens: int | None = None
         self.degraded: dict[str, None] = {}
         self.source = _NONE
@@ -154,14 +157,10 @@ class CacheSignal:
                 continue
             sense.prompts.append(((worker_set, row), prompt))
             now_ns = self._parts.clock.monotonic_ns()
-            self._claims.add(sense.claims, members, prompt, now_ns)
+            self._claims.add(sense.claims, sense.matches, members, prompt, now_ns)
         return PrefixFound(
             prompt_tokens=sense.prompt_tokens,
-            matches={
-                name: claim.match
-                for name, claim in sense.claims.items()
-                if claim.match is not NO_MATCH
-            },
+            matches=sense.matches,
             source=sense.source,
             degraded=tuple(sense.degraded),
             trace=SensedPrompt(self._parts.learning, sense.prompts, sense.claims),

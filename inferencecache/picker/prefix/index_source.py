@@ -1,10 +1,11 @@
 """The seam between the prefix signal and an index, in this process or in another one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
+
+import msgspec
 
 from inferencecache.picker.prefix.block_keys import CacheDomain
 
@@ -36,8 +37,10 @@ class IndexMatch(NamedTuple):
     tier: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexQuestion:
+NO_INDEX_MATCHES: Final[Mapping[str, IndexMatch]] = MappingProxyType({})
+
+
+class IndexQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What an index is asked.
 
     Attributes:
@@ -53,8 +56,7 @@ class IndexQuestion:
     deadline_ns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexFound:
+class IndexFound(msgspec.Struct, frozen=True, kw_only=True):
     """What it says.
 
     Attributes:
@@ -62,11 +64,10 @@ class IndexFound:
         flaw: Why it cannot say; None if it can.
     """
 
-    matches: Mapping[str, IndexMatch] = field(default_factory=lambda: NO_INDEX_MATCHES)
+    matches: Mapping[str, IndexMatch] = NO_INDEX_MATCHES
     flaw: IndexFlaw | None = None
 
 
-NO_INDEX_MATCHES: Final[Mapping[str, IndexMatch]] = MappingProxyType({})
 NOTHING_HELD: Final = IndexFound()
 
 

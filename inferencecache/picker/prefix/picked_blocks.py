@@ -14,6 +14,7 @@ which ``a b`` was last placed at 2 s. With room for two stretches, ``c`` would h
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
@@ -65,6 +66,11 @@ class PickedBlocks:
         self._withdrawable = 0
         self.stretches = 0
         self.evicted = 0
+
+    @property
+    def shelves(self) -> Mapping[str, Shelf]:
+        """What each endpoint was sent that was sent anything, of this moment and later."""
+        return self._shelves
 
     def place(self, endpoint: str, keys: bytes, now_ns: int, expected_ns: int) -> Placing:
         """Note that a prompt goes to *endpoint*.

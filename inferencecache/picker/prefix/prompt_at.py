@@ -1,8 +1,10 @@
 """A prompt as one worker set sees it, and what is claimed of each of its workers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+import msgspec
 
 from inferencecache.picker.prefix.audit import CacheAudit
 from inferencecache.picker.prefix.block_keys import BlockKeys
@@ -25,8 +27,7 @@ Named = tuple[str, str]
 """A worker's name as a candidate, and its name in the index."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptAt:
+class PromptAt(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt at one worker set.
 
     Attributes:
@@ -41,7 +42,7 @@ class PromptAt:
     keys: BlockKeys
     tokens_max: int
     question: IndexQuestion | None = None
-    index: Mapping[str, IndexMatch] = field(default_factory=lambda: NO_INDEX_MATCHES)
+    index: Mapping[str, IndexMatch] = NO_INDEX_MATCHES
     is_answered: bool = False
     is_comparable: bool = False
 
@@ -107,30 +108,43 @@ class Claims:
         self._stale_ns = settings.index_stale_ns
 
     def add(
-        self, claims: dict[str, Claim], members: Iterable[Named], prompt: PromptAt, now_ns: int
+        self,
+        claims: dict[str, Claim],
+        matches: dict[str, CandidateMatch],
+        members: Iterable[Named],
+        prompt: PromptAt,
+        now_ns: int,
     ) -> None:
-        """Add what is said of *prompt* at *members* to *claims*, where anything is.
+        """Add what is said of *prompt* at *members*, where anything is.
 
         Args:
             claims: By the candidate's name.
+            matches: What is made of them; whoever has nothing is not in it.
             members: Workers of one set.
             prompt: As that set sees it.
             now_ns: Monotonic time.
 
-        Complexity: O(members * log stretches).
+        Complexity: O(members * runs of stretches).
         """
-        sightings, index, is_answered = self._seen_ns, prompt.index, prompt.is_answered
-        silent_ns = now_ns - self._stale_ns
-        keys, held_by = prompt.keys.keys, self._parts.blocks.held
+        heard_ns, index, is_answered = self._seen_ns.get, prompt.index, prompt.is_answered
+        silent_ns, keys = now_ns - self._stale_ns, prompt.keys.keys
+        shelves, held_by = self._parts.blocks.shelves, self._parts.blocks.held
         for name, replica_id in members:
-            is_heard = is_answered and sightings.get(replica_id, silent_ns) > silent_ns
-            held = held_by(name, keys, now_ns, is_expected=is_heard)
+            is_heard = is_answered and heard_ns(replica_id, silent_ns) > silent_ns
+            held = held_by(name, keys, now_ns, is_expected=is_heard) if name in shelves else 0
             found = index.get(replica_id)
             if held or found is not None:
-                claims[name] = self._claim(name, prompt, found, held, is_heard=is_heard)
+                claim = claims[name] = self._claim(name, prompt, found, held, is_heard)
+                if claim[3] is not NO_MATCH:
+                    matches[name] = claim[3]
 
     def _claim(
-        self, name: str, prompt: PromptAt, found: IndexMatch | None, held: int, *, is_heard: bool
+        self,
+        name: str,
+        prompt: PromptAt,
+        found: IndexMatch | None,
+        held: int,
+        is_heard: bool,  # noqa: FBT001 - private
     ) -> Claim:
         """Return what is said of a worker.
 

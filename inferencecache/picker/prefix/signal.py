@@ -5,10 +5,11 @@ need not compute. Where the Pick then goes is told back, so that the next one kn
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
+
+import msgspec
 
 from inferencecache.picker.choice import Question
 from inferencecache.picker.decisions import DecisionFollower
@@ -44,6 +45,8 @@ class CandidateMatch(NamedTuple):
 
 
 NO_MATCH: Final = CandidateMatch(matched_tokens=0, source=PrefixSource.NONE)
+NO_MATCHES: Final[Mapping[str, CandidateMatch]] = MappingProxyType({})
+NO_NOTE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class PrefixTrace(Protocol):
@@ -63,8 +66,7 @@ class PrefixTrace(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixFound:
+class PrefixFound(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one prompt.
 
     Attributes:
@@ -77,15 +79,13 @@ class PrefixFound:
     """
 
     prompt_tokens: int | None = None
-    matches: Mapping[str, CandidateMatch] = field(default_factory=lambda: NO_MATCHES)
+    matches: Mapping[str, CandidateMatch] = NO_MATCHES
     source: PrefixSource = PrefixSource.NONE
     degraded: tuple[str, ...] = ()
-    note: Mapping[str, str] = field(default_factory=lambda: NO_NOTE)
+    note: Mapping[str, str] = NO_NOTE
     trace: PrefixTrace | None = None
 
 
-NO_MATCHES: Final[Mapping[str, CandidateMatch]] = MappingProxyType({})
-NO_NOTE: Final[Mapping[str, str]] = MappingProxyType({})
 NOTHING_FOUND: Final = PrefixFound()
 
 

@@ -5,7 +5,6 @@ changes tokens belongs here and nowhere else.
 """
 
 import codecs
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -41,8 +40,7 @@ class PromptKeys(msgspec.Struct, frozen=True, kw_only=True):
     extra_key: Raw = ABSENT
 
 
-@dataclass(frozen=True, slots=True)
-class PromptBody:
+class PromptBody(msgspec.Struct, frozen=True):
     """A body as far as its prompt goes.
 
     Attributes:
