@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from inferencecache.events.adapters import AdapterNames
-from inferencecache.events.blocks import BlockGroup
+from inferencecache.events.block_group import BlockGroup
 from inferencecache.events.chunking import fits
 from inferencecache.events.key_table import KeyTable
 from inferencecache.events.mapper_counters import Drop, MapperCounters

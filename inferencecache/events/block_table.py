@@ -11,6 +11,9 @@ Blocks are in shards, which know no order among each other. The order is kept be
 A block names its stretch, so that it can be taken out of both. An engine evicts a prompt from its
 end, where that costs nothing; elsewhere it costs a look through one stretch.
 
+Plain blocks that were stored together are in the shards as one run, each under its own hash, until
+one is asked for; see ``plain_run``.
+
 Rules of this file
 ------------------
 * An engine hash is in the stretch of its block and in no other. Only :meth:`BlockTable.stretch`
@@ -20,33 +23,14 @@ Rules of this file
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import msgspec
-
+from inferencecache.events.blocks import Block
+from inferencecache.events.plain_run import PlainRun
 from inferencecache.events.shards import SHARD_MASK, filled, new_shards
-
-if TYPE_CHECKING:
-    from inferencecache.events.blocks import Block
-
-STRETCH_BLOCKS: Final = 128
-"""Blocks after which another stretch is begun; one may hold twice as many."""
+from inferencecache.events.stretch import STRETCH_BLOCKS, Stretch
 
 _OPEN_MAX: Final = 256
-
-
-class Stretch(msgspec.Struct, gc=False):
-    """Blocks that were stored one after another.
-
-    Attributes:
-        adapter_id: Partition of the index, of all of them.
-        number: Its age; the next one's is greater.
-        engine_hashes: Those that are held, oldest first.
-    """
-
-    adapter_id: str
-    number: int
-    engine_hashes: list[int]
 
 
 class BlockTable:
@@ -60,7 +44,7 @@ class BlockTable:
     __slots__ = ("_next_number", "_open", "_stretches", "latest", "shards")
 
     def __init__(self) -> None:
-        self.shards: list[dict[int, Block]] = new_shards()
+        self.shards: list[dict[int, Block | PlainRun]] = new_shards()
         self._stretches: dict[int, Stretch] = {}
         self._open: dict[str, Stretch] = {}
         self._next_number = 0
@@ -72,9 +56,30 @@ class BlockTable:
     def __contains__(self, engine_hash: int) -> bool:
         return engine_hash in self.shards[engine_hash & SHARD_MASK]
 
-    def get(self, engine_hash: int) -> "Block | None":
-        """Return a block, None if it is not held."""
-        return self.shards[engine_hash & SHARD_MASK].get(engine_hash)
+    def get(self, engine_hash: int) -> Block | None:
+        """Return a block, None if it is not held; what is changed in it stays."""
+        shard = self.shards[engine_hash & SHARD_MASK]
+        found = shard.get(engine_hash)
+        if isinstance(found, PlainRun):
+            block = shard[engine_hash] = found.take(engine_hash)
+            if found.is_worn:
+                self._dissolve(found)
+            return block
+        return found
+
+    def look(self, engine_hash: int) -> Block | None:
+        """Return a block as it is now, perhaps a copy; None if it is not held."""
+        found = self.shards[engine_hash & SHARD_MASK].get(engine_hash)
+        if isinstance(found, PlainRun):
+            return found.block(found.position(engine_hash, 0))
+        return found
+
+    def _dissolve(self, run: PlainRun) -> None:
+        """Make blocks of what is left of *run*, so that few do not keep what many needed."""
+        for position, engine_hash in enumerate(run.engine_hashes):
+            shard = self.shards[engine_hash & SHARD_MASK]
+            if shard.get(engine_hash) is run:
+                shard[engine_hash] = run.block(position)
 
     def stretch(self, adapter_id: str) -> Stretch:
         """Return where the next block goes, or the next :data:`STRETCH_BLOCKS` at most."""
@@ -100,15 +105,29 @@ class BlockTable:
                 del self._stretches[found.number]
         self._open.clear()
 
-    def insert(self, engine_hash: int, block: "Block") -> None:
+    def add_run(self, run: PlainRun) -> bool:
+        """Add blocks, the youngest now; False and nothing is added if one of them is held."""
+        shards, hashes = self.shards, run.engine_hashes
+        held = [
+            name for name in hashes if shards[name & SHARD_MASK].setdefault(name, run) is not run
+        ]
+        if not held:
+            run.stretch.engine_hashes.extend(hashes)
+            return True
+        for engine_hash in set(hashes).difference(held):
+            del shards[engine_hash & SHARD_MASK][engine_hash]
+        return False
+
+    def insert(self, engine_hash: int, block: Block) -> None:
         """Add a block that is not held, the youngest now."""
         self.shards[engine_hash & SHARD_MASK][engine_hash] = block
         block.stretch.engine_hashes.append(engine_hash)
 
-    def pop(self, engine_hash: int) -> "Block | None":
+    def pop(self, engine_hash: int) -> Block | None:
         """Remove and return a block, None if it is not held."""
-        block = self.shards[engine_hash & SHARD_MASK].pop(engine_hash, None)
+        block = self.get(engine_hash)
         if block is not None:
+            del self.shards[engine_hash & SHARD_MASK][engine_hash]
             stretch = block.stretch
             hashes = stretch.engine_hashes
             if hashes[-1] == engine_hash:
@@ -128,22 +147,39 @@ class BlockTable:
         """Return the engine hashes of the oldest *blocks*."""
         return list(islice(self.oldest(), blocks))
 
-    def present(self) -> "Iterator[Block]":
+    def present(self) -> Iterator[tuple[int, Block]]:
         """Yield what is held when it is due, oldest first; what comes meanwhile may be missing.
+
+        A block may be a copy, so what it has become after a change is to be asked of :meth:`look`.
 
         Complexity:
             One step per stretch, before the first.
         """
+        run, position = None, 0
         for stretch in list(self._stretches.values()):
             for engine_hash in list(stretch.engine_hashes):
-                block = self.get(engine_hash)
-                if block is not None and block.stretch is stretch:
-                    yield block
+                found = self.shards[engine_hash & SHARD_MASK].get(engine_hash)
+                if found is None or found.stretch is not stretch:
+                    continue
+                if isinstance(found, Block):
+                    yield engine_hash, found
+                    continue
+                position = found.position(engine_hash, position + 1 if found is run else 0)
+                run = found
+                yield engine_hash, run.block(position)
 
-    def values(self) -> "Iterator[Block]":
-        """Yield every block, in no order; nothing may change meanwhile."""
+    def items(self) -> Iterator[tuple[int, Block]]:
+        """Yield every block, in no order, as copies; nothing may change meanwhile."""
         for shard in self.shards:
-            yield from shard.values()
+            for engine_hash, found in shard.items():
+                if isinstance(found, Block):
+                    yield engine_hash, found
+                else:
+                    yield engine_hash, found.block(found.position(engine_hash))
+
+    def values(self) -> Iterator[Block]:
+        """Yield every block, as :meth:`items` does."""
+        return (block for _, block in self.items())
 
     def check_invariants(self) -> None:
         """Raise AssertionError if shards and stretches disagree; linear in blocks."""
@@ -151,11 +187,7 @@ class BlockTable:
         told = [
             (found.number, name) for found in stretches.values() for name in found.engine_hashes
         ]
-        held = [
-            (block.stretch.number, engine_hash)
-            for shard in self.shards
-            for engine_hash, block in shard.items()
-        ]
+        held = [(block.stretch.number, engine_hash) for engine_hash, block in self.items()]
         assert sorted(told) == sorted(held), "a hash is in its block's stretch"  # noqa: S101 - ours
         kept = {found.number for found in stretches.values() if found.engine_hashes}
         unused = {found.number for found in self._open.values()}

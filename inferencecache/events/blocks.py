@@ -1,4 +1,4 @@
-"""What is remembered of one engine block, and of one group of them.
+"""What is remembered of one engine block.
 
 A block's place in its prompt is its *chain* value, the prefix hash at the last boundary of the
 index's blocks, and the tokens since then. For an engine whose blocks equal the index's, chain is
@@ -20,8 +20,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from inferencecache.events.block_table import BlockTable, Stretch
 from inferencecache.events.mediums import tier_of
+from inferencecache.events.stretch import Stretch
 from inferencecache.types import CacheTier
 
 _BRANCHES_MIN: Final = 64
@@ -142,29 +142,6 @@ class Block(msgspec.Struct, gc=False):
         return self.detail is not None and self.detail.is_opaque
 
 
-class BlockGroup:
-    """The blocks of one KV cache group of one rank.
-
-    Attributes:
-        blocks: Its blocks; another table after everything was forgotten.
-        block_size: Largest block size seen in GPU stores, 0 before the first; smaller ones are
-            partial blocks.
-        certain_from: Least number of the stretches whose blocks are certain to be held; those
-            before may be gone.
-    """
-
-    __slots__ = ("block_size", "blocks", "certain_from")
-
-    def __init__(self) -> None:
-        self.blocks = BlockTable()
-        self.block_size = 0
-        self.certain_from = 0
-
-    def doubt(self) -> None:
-        """Note that any of the blocks may be gone; those that come from now on are certain."""
-        self.certain_from = self.blocks.turn_over()
-
-
 class SharedCounts:
     """Token counts as shared integers, since many blocks end at the same depth."""
 
@@ -172,39 +149,14 @@ class SharedCounts:
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
-        self._multiples: dict[int, list[int]] = {}
 
     @property
     def held(self) -> int:
         """Integers kept for sharing."""
-        return len(self._counts) + sum(map(len, self._multiples.values()))
+        return len(self._counts)
 
     def share(self, count: int) -> int:
         """Return *count* itself or an equal integer that is already in use."""
         if len(self._counts) >= self.COUNTS_MAX:
             self._counts.clear()
         return self._counts.setdefault(count, count)
-
-    def run(self, before: int, step: int, blocks_total: int) -> list[int]:
-        """Return the counts of *blocks_total* blocks of *step* tokens after *before* tokens.
-
-        Complexity:
-            One slice, once a prompt of this depth was seen. Counts deeper than a million blocks,
-            and those of prompts that mix block sizes, are made anew and not shared.
-        """
-        first, rest = divmod(before, step)
-        end = first + blocks_total + 1
-        known = self._multiples.get(step, ())
-        if rest or end > len(known):
-            if rest or end > self.COUNTS_MAX:
-                return list(range(before + step, before + step * blocks_total + 1, step))
-            known = self._grow(step, end)
-        return known[first + 1 : end]  # type: ignore[return-value]
-
-    def _grow(self, step: int, end: int) -> list[int]:
-        """Make the multiples of *step* up to at least *end* of them, a few more than asked for."""
-        if self.held > self.COUNTS_MAX:
-            self._multiples.clear()
-        known = self._multiples.setdefault(step, [])
-        known.extend(range(step * len(known), step * 2 * end, step))
-        return known

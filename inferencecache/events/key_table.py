@@ -6,6 +6,7 @@ holders is in the low half of an integer and that of T2 holders in the high half
 key, held once at T1, costs no object.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from inferencecache.events.mediums import GPU_TIER, HOST_TIER, NOWHERE
@@ -60,6 +61,18 @@ class KeyTable:
             name: shards for name, shards in self._partitions.items() if any(shards)
         }
         return len(self._partitions) < adapters_max
+
+    def add(self, adapter_id: str, keys: Iterable[int]) -> bool:
+        """Let each key have one holder more at T1; True if none was held before."""
+        partition, is_fresh = self.partition(adapter_id), True
+        for key in keys:
+            holders = partition[key & SHARD_MASK]
+            if key in holders:
+                is_fresh = False
+                self.move(adapter_id, key, NOWHERE, GPU_TIER)
+            else:
+                holders[key] = T1_HOLDER
+        return is_fresh
 
     def move(
         self, adapter_id: str, key: int, before: CacheTier, after: CacheTier

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from inferencecache.events.block_group import BlockGroup
 from inferencecache.events.block_table import BlockTable
-from inferencecache.events.blocks import Block, BlockGroup
+from inferencecache.events.blocks import Block
 from inferencecache.events.key_table import KeyTable
 from inferencecache.events.mapper_counters import Drop, MapperCounters
 from inferencecache.events.mediums import (
@@ -115,8 +116,7 @@ class Ledger:
         assumed = {
             (group, engine_hash)
             for group in groups
-            for shard in group.blocks.shards
-            for engine_hash, block in shard.items()
+            for engine_hash, block in group.blocks.items()
             if copies_in(block.holding, INFERRED_LANE)
         }
         assert assumed == self._inferred.keys(), "blocks assumed to be offloaded"  # noqa: S101 - ours

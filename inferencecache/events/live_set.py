@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from inferencecache.events.blocks import Block, BlockGroup
+from inferencecache.events.block_group import BlockGroup
+from inferencecache.events.blocks import Block
 from inferencecache.events.key_table import KeyTable
 from inferencecache.events.mediums import GPU_TIER, is_inferred_only, is_saturated, tier_of
 from inferencecache.events.operations import StoreRun
@@ -12,6 +14,7 @@ from inferencecache.settings.producer import MapperSettings
 from inferencecache.types import CacheTier
 
 RUN_KEYS_MAX = 4_096
+STEP_BLOCKS = 4_096
 
 
 @dataclass(slots=True)
@@ -45,36 +48,43 @@ class _OpenRun:
 
 def live_runs(
     group: BlockGroup, keys: KeyTable, settings: MapperSettings, *, include_doubtful: bool
-) -> Iterator[StoreRun]:
-    """Yield the keys of *group* as runs along their prompts.
+) -> Iterator[tuple[StoreRun, ...]]:
+    """Yield the keys of *group* as runs along their prompts, step by step.
 
     Blocks that go while the caller works are skipped; a block below the best tier of its key is
     left to the holder of that tier.
+
+    Complexity:
+        A step looks at :data:`STEP_BLOCKS` blocks at most, and has no run if none of them has
+        anything to report.
     """
+    certain_tier = partial(_certain_tier, keys, group, settings.copies_max)
+    tier_of_block = partial(_reported_tier, keys) if include_doubtful else certain_tier
     run: _OpenRun | None = None
-    blocks = group.blocks
-    for block in blocks.present():
-        if not include_doubtful and (
-            block.stretch.number < group.certain_from or _is_doubtful(block, settings.copies_max)
-        ):
-            continue
-        tier = _reported_tier(block, keys)
-        if run is not None and (tier is None or not run.continues_with(block, tier)):
-            yield run.close()
+    blocks, looked_at = group.blocks, 0
+    for engine_hash, due in blocks.present():
+        block, tier = due, tier_of_block(due)
+        is_over = run is not None and (tier is None or not run.continues_with(block, tier))
+        if is_over or looked_at >= STEP_BLOCKS:
+            yield (run.close(),) if run is not None else ()
+            run, looked_at = None, 0
             if group.blocks is not blocks:
                 return  # cleared meanwhile
-            run = None
-            tier = _reported_tier(block, keys)
+            now = blocks.look(engine_hash)
+            if now is None or now.stretch is not block.stretch:
+                continue
+            block, tier = now, tier_of_block(now)
+        looked_at += 1
         if tier is None:
             continue
         if run is None:
             run = _open_run(block, tier, settings.block_size_tokens)
         run.keys.extend(block.keys)
     if run is not None:
-        yield run.close()
+        yield (run.close(),)
 
 
-def _reported_tier(block: Block, keys: KeyTable) -> CacheTier | None:
+def _reported_tier(keys: KeyTable, block: Block) -> CacheTier | None:
     """Return the tier a block's keys are reported at; None if it has none to report."""
     if not block.holding or (block.detail is not None and not block.detail.keys):
         return None
@@ -82,6 +92,15 @@ def _reported_tier(block: Block, keys: KeyTable) -> CacheTier | None:
     if tier is GPU_TIER:
         return tier
     return tier if keys.tier(block.adapter_id, block.keys[0]) == tier else None
+
+
+def _certain_tier(
+    keys: KeyTable, group: BlockGroup, copies_max: int, block: Block
+) -> CacheTier | None:
+    """Return what :func:`_reported_tier` does, None for a block that may be gone unnoticed."""
+    if block.stretch.number < group.certain_from or _is_doubtful(block, copies_max):
+        return None
+    return _reported_tier(keys, block)
 
 
 def _open_run(block: Block, tier: CacheTier, index_size: int) -> _OpenRun:

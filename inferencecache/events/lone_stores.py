@@ -8,7 +8,7 @@ does the same for a store of any kind.
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from inferencecache.events.block_table import STRETCH_BLOCKS, BlockTable, Stretch
+from inferencecache.events.block_table import BlockTable
 from inferencecache.events.blocks import Block, SharedCounts
 from inferencecache.events.chunking import lone_key
 from inferencecache.events.key_table import T1_HOLDER
@@ -17,8 +17,10 @@ from inferencecache.events.mapper_counters import MapperCounters
 from inferencecache.events.mediums import GPU_TIER, NOWHERE
 from inferencecache.events.messages import BlockStored, Event
 from inferencecache.events.operations import Changes, StoreRun
+from inferencecache.events.plain_run import PlainRun
 from inferencecache.events.rank_space import Route, Signature, signature_of
 from inferencecache.events.shards import SHARD_MASK
+from inferencecache.events.stretch import STRETCH_BLOCKS, Stretch
 from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.types import INT32_MAX
 
@@ -74,6 +76,8 @@ class LoneStores:
             before, tokens = None, size
             if parent_hash is not None:
                 parent = shards[parent_hash & SHARD_MASK].get(parent_hash)
+                if isinstance(parent, PlainRun):
+                    parent = table.get(parent_hash)
                 if (
                     parent is None
                     or parent.detail is not None

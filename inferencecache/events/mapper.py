@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from inferencecache.events.adoption import adopt
-from inferencecache.events.blocks import BlockGroup
+from inferencecache.events.block_group import BlockGroup
 from inferencecache.events.ledger import Ledger
 from inferencecache.events.live_set import live_runs
 from inferencecache.events.mapper_counters import Drop, MapperCounters
@@ -208,8 +208,10 @@ class EventMapper:
         """Return every held (adapter, key) with its tier; linear in keys."""
         return self._ledger.keys.held()
 
-    def live_set(self, *, include_doubtful: bool) -> Iterator[StoreRun]:
-        """Yield everything held as runs, while other calls may go on in between.
+    def live_set(self, *, include_doubtful: bool) -> Iterator[tuple[StoreRun, ...]]:
+        """Yield everything held as runs, step by step; other calls may go on in between.
+
+        A step takes a bounded time, so it has no run when little of what is held has keys.
 
         Args:
             include_doubtful: Whether to include blocks that may be gone unnoticed: those a doubt

@@ -5,20 +5,19 @@ goes through pieces. Both do the same, and so does ``lone_stores``.
 """
 
 from collections.abc import Iterable
-from itertools import islice
 
 import msgspec
 
-from inferencecache.events.block_table import STRETCH_BLOCKS
-from inferencecache.events.blocks import Block, BlockGroup, Detail, SharedCounts
+from inferencecache.events.block_group import BlockGroup
+from inferencecache.events.blocks import Block, Detail, SharedCounts
 from inferencecache.events.chunking import Piece, cut_multiples, cut_pages
-from inferencecache.events.key_table import T1_HOLDER
 from inferencecache.events.ledger import Ledger
 from inferencecache.events.mapper_counters import MapperCounters
 from inferencecache.events.mediums import GPU_LANE, GPU_TIER, HOST_TIER, NOWHERE, one_copy
 from inferencecache.events.messages import BlockStored
 from inferencecache.events.operations import Changes, StoreRun
-from inferencecache.events.shards import SHARD_MASK
+from inferencecache.events.plain_run import PlainRun
+from inferencecache.events.stretch import STRETCH_BLOCKS
 from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.fingerprint import packed_prefix_hashes
 
@@ -90,44 +89,41 @@ class Placer:
             self._store_pieces(placing, pieces, changes)
 
     def _store_equal(self, placing: Placing, keys: list[int], changes: Changes) -> None:
-        """Place blocks that are one index block each: the usual case, so it is written flat."""
-        event, adapter_id, lane, parent = (
-            placing.event,
-            placing.adapter_id,
-            placing.lane,
-            placing.parent,
-        )
-        blocks, held = placing.group.blocks, self._ledger.keys.partition(adapter_id)
-        shards, hashes = blocks.shards, event.block_hashes
-        before, start = (None, 0) if parent is None else (parent.chain, parent.tokens)
-        counts = self._counts.run(start, event.block_size, len(keys))
-        lone = one_copy(lane)
-        is_fresh, noted, known = True, 0, 0
-        rows = zip(hashes, keys, counts, strict=False)
+        """Place blocks that are one index block each: the usual case, so it is done in runs."""
+        parent, table, size = placing.parent, placing.group.blocks, placing.event.block_size
+        before, tokens = (None, 0) if parent is None else (parent.chain, parent.tokens)
+        is_fresh = True
         for start in range(0, len(keys), STRETCH_BLOCKS):
-            stretch = blocks.stretch(adapter_id)
-            order = stretch.engine_hashes
-            for engine_hash, key, tokens in islice(rows, STRETCH_BLOCKS):
-                block = Block(key, tokens, stretch, lone, before, None)
-                before = key
-                if shards[engine_hash & SHARD_MASK].setdefault(engine_hash, block) is not block:
-                    # What it may take away has to be in its stretch by then.
-                    here = hashes.index(engine_hash, noted)
-                    order.extend(hashes[noted:here])
-                    self._store_again(placing, engine_hash, block, changes)
-                    is_fresh, noted, known = False, here + 1, known + 1
-                    continue
-                holders = held[key & SHARD_MASK]
-                if key in holders or lane != GPU_LANE:
-                    is_fresh &= key not in holders
-                    self._ledger.keys.move(adapter_id, key, NOWHERE, block.tier)
-                else:
-                    holders[key] = T1_HOLDER
             end = min(start + STRETCH_BLOCKS, len(keys))
-            order.extend(hashes[noted:end])
-            noted = end
-        self._ledger.blocks_total += len(keys) - known
+            run = PlainRun(
+                table.stretch(placing.adapter_id),
+                tuple(placing.event.block_hashes[start:end]),
+                tuple(keys[start:end]),
+                before,
+                tokens,
+                size,
+            )
+            if placing.lane == GPU_LANE and table.add_run(run):
+                self._ledger.blocks_total += len(run.keys)
+                is_fresh &= self._ledger.keys.add(placing.adapter_id, run.keys)
+            else:
+                is_fresh &= self._store_each(placing, run, changes)
+            before, tokens = run.keys[-1], tokens + size * len(run.keys)
         self._emit(placing, keys, is_fresh=is_fresh, changes=changes)
+
+    def _store_each(self, placing: Placing, run: PlainRun, changes: Changes) -> bool:
+        """Place the blocks of *run* one by one; True if no block and no key of it was held."""
+        table, is_fresh = placing.group.blocks, True
+        for position, key in enumerate(run.keys):
+            engine_hash, block = run.engine_hashes[position], run.block(position)
+            block.holding = one_copy(placing.lane)
+            if engine_hash in table:
+                self._store_again(placing, engine_hash, block, changes)
+                is_fresh = False
+            else:
+                is_fresh &= self._ledger.keys.tier(placing.adapter_id, key) is NOWHERE
+                self._ledger.insert(placing.group, engine_hash, block)
+        return is_fresh
 
     def _store_pieces(self, placing: Placing, pieces: Iterable[Piece], changes: Changes) -> None:
         """Place blocks larger or smaller than the index's."""
@@ -137,7 +133,7 @@ class Placer:
         keys: list[int] = []
         previous, is_fresh = parent, True
         for engine_hash, piece in zip(event.block_hashes, pieces, strict=False):
-            tokens = self._counts.run(tokens, event.block_size, 1)[0]
+            tokens = self._counts.share(tokens + event.block_size)
             block = Block(
                 piece.chain,
                 tokens,

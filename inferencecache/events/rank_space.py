@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from inferencecache.events.blocks import BlockGroup
+from inferencecache.events.block_group import BlockGroup
 from inferencecache.events.messages import BlockStored
 
 Route = tuple[BlockGroup, str, int]

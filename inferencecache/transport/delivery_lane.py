@@ -19,8 +19,8 @@ from inferencecache.types import StatsReport
 class HeldBlocks(Protocol):
     """Everything a replica holds."""
 
-    def live_set(self, *, include_doubtful: bool) -> Iterator[StoreRun]:
-        """Yield it as runs; see ``EventMapper.live_set``."""
+    def live_set(self, *, include_doubtful: bool) -> Iterator[tuple[StoreRun, ...]]:
+        """Yield it as runs, step by step; see ``EventMapper.live_set``."""
         ...
 
 
@@ -75,8 +75,8 @@ class Lane:
         self.first_change_ns: int | None = None
         # Half, because changes gather beside the live set, which must not drive them out.
         self._resync_keys_max = settings.pending_keys_max // 2
-        self._resync: Iterator[StoreRun] | None = None
-        self._renewal: Iterator[StoreRun] | None = None
+        self._resync: Iterator[tuple[StoreRun, ...]] | None = None
+        self._renewal: Iterator[tuple[StoreRun, ...]] | None = None
         self._stats: StatsReport | None = None
         self._has_new_stats = False
 
@@ -147,24 +147,25 @@ class Lane:
         """Queue more of the live set while fewer than *keys_max* keys are pending, in slices."""
         keys_max = min(keys_max, self._resync_keys_max)
         while self._resync is not None and self.outbox.pending_keys < keys_max:
-            run = next(self._resync, None)
-            if run is None:
+            runs = next(self._resync, None)
+            if runs is None:
                 self._resync = None
             else:
-                self.outbox.add((run,))
+                self.outbox.add(runs)
             yield
 
     def prepare_renewal(self, keys_max: int) -> Iterator[int]:
         """Queue at least *keys_max* keys of the slow repetition; yield how many each slice has."""
         queued = 0
         while self._renewal is not None and queued < keys_max:
-            run = next(self._renewal, None)
-            if run is None:
+            runs = next(self._renewal, None)
+            if runs is None:
                 self._renewal = None
                 return
-            self.outbox.add((run,))
-            queued += len(run.keys)
-            yield len(run.keys)
+            self.outbox.add(runs)
+            keys = sum(len(run.keys) for run in runs)
+            queued += keys
+            yield keys
 
     def take(self, keys_max: int, chains_max: int) -> LaneRound | None:
         """Remove and return what is to be sent now; None if there is nothing.

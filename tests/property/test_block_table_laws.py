@@ -4,13 +4,16 @@ from engine_events import Producer, keys, removed, stored, tokens
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inferencecache.events.block_table import STRETCH_BLOCKS, BlockTable
+from inferencecache.events.block_table import BlockTable
 from inferencecache.events.blocks import Block
+from inferencecache.events.plain_run import PlainRun
 from inferencecache.events.shards import SHARD_MASK
+from inferencecache.events.stretch import STRETCH_BLOCKS
 from inferencecache.types import CacheTier
 
 LABELS = st.integers(0, 400)
-RUNS = st.tuples(LABELS, st.integers(1, 300), st.booleans())
+ACTIONS = st.sampled_from(["insert", "add_run", "get", "pop"])
+RUNS = st.tuples(LABELS, st.integers(1, 300), ACTIONS)
 
 
 def block_of(table: BlockTable, adapter_id: str = "") -> Block:
@@ -18,29 +21,41 @@ def block_of(table: BlockTable, adapter_id: str = "") -> Block:
     return Block(None, 0, table.stretch(adapter_id), 1, None, None)
 
 
+def add_run(table: BlockTable, model: dict[int, Block], labels: range) -> None:
+    """Add a run where none of it is held, to both."""
+    run = PlainRun(table.stretch(""), tuple(labels), tuple(labels), None, 0, 16)
+    is_free = model.keys().isdisjoint(labels)
+    assert table.add_run(run) is is_free
+    if is_free:
+        model.update((label, run.block(position)) for position, label in enumerate(labels))
+
+
 @given(st.lists(RUNS, max_size=30))
-def test_it_does_what_a_dictionary_does(runs: list[tuple[int, int, bool]]) -> None:
-    """Insertions and removals of runs of labels, from either end."""
+def test_it_does_what_a_dictionary_does(runs: list[tuple[int, int, str]]) -> None:
+    """Insertions one by one and in runs, looks and removals, from either end."""
     table, model = BlockTable(), dict[int, Block]()
-    for first, blocks, is_removal in runs:
+    for first, blocks, action in runs:
         labels = range(first, first + blocks)
-        if is_removal:
-            for label in reversed(labels) if first % 2 else labels:
-                assert table.pop(label) is model.pop(label, None)
-            continue
-        for label in labels:
-            if label not in model:
+        if action == "add_run":
+            add_run(table, model, labels[:STRETCH_BLOCKS])
+        for label in reversed(labels) if first % 2 else labels:
+            if action == "pop":
+                assert table.pop(label) == model.pop(label, None)
+            elif action == "get":
+                assert table.get(label) == model.get(label)
+            elif action == "insert" and label not in model:
                 model[label] = block_of(table)
                 table.insert(label, model[label])
         table.check_invariants()
 
     table.check_invariants()
     assert list(table.oldest()) == list(model)
-    assert list(table.present()) == list(model.values())
+    assert list(table.present()) == list(model.items())
+    assert dict(table.items()) == model
     assert table.first(7) == list(model)[:7]
     assert len(table) == len(model)
     assert all((label in table) is (label in model) for label in range(800))
-    assert all(table.get(label) is model.get(label) for label in range(800))
+    assert all(table.get(label) == model.get(label) for label in range(800))
 
 
 @given(st.lists(st.tuples(LABELS, st.sampled_from(["", "a", "b"])), max_size=300))
@@ -74,8 +89,8 @@ def test_what_comes_and_goes_during_a_walk_is_neither_invented_nor_repeated() ->
         table.insert(label, block_of(table))
     rest = list(walk)
 
-    assert len({id(block) for block in [*seen, *rest]}) == len(seen) + len(rest)
-    assert {id(block) for block in rest} <= {id(block) for block in table.values()}
+    assert len({id(block) for _, block in (*seen, *rest)}) == len(seen) + len(rest)
+    assert all(table.get(label) is block for label, block in rest)
     assert len(rest) >= 1_000 - 10 - 16
 
 

@@ -1,5 +1,7 @@
 """Copies, mediums, groups and ranks: one removal does not erase what is still there."""
 
+from itertools import chain
+
 import pytest
 from engine_events import CLEARED, Producer, batch_of, keys, moved, removed, stored, tokens
 
@@ -330,10 +332,10 @@ def test_live_set_is_runs_along_prompts() -> None:
         stored([7], tokens(700, 1), parent=1),
         stored([8], tokens(800, 1)),
     )
-    runs = producer.mapper.live_set(include_doubtful=False)
-    first = next(runs)
+    steps = producer.mapper.live_set(include_doubtful=False)
+    (first,) = next(steps)
     producer.feed(removed([7]))
-    rest = list(runs)
+    rest = list(chain.from_iterable(steps))
 
     assert [len(run.keys) for run in (first, *rest)] == [3, 1]
     assert [run.first_token_count for run in (first, *rest)] == [16, 16]
@@ -342,8 +344,8 @@ def test_live_set_is_runs_along_prompts() -> None:
 
 def told_again(producer: Producer, *, include_doubtful: bool) -> set[int]:
     """Return the keys of the live set."""
-    runs = producer.mapper.live_set(include_doubtful=include_doubtful)
-    return {key for run in runs for key in run.keys}
+    steps = producer.mapper.live_set(include_doubtful=include_doubtful)
+    return {key for runs in steps for run in runs for key in run.keys}
 
 
 def test_doubt_stops_the_slow_cycle_for_what_came_before() -> None:

@@ -61,7 +61,8 @@ def test_a_restart_beside_other_ranks_goes_on_with_the_next_batch() -> None:
     assert 0 < evicted(operations) <= STEP_KEYS_MAX
     producer.index.apply(operations)
     producer.check()
-    again = [key for run in producer.mapper.live_set(include_doubtful=True) for key in run.keys]
+    steps = producer.mapper.live_set(include_doubtful=True)
+    again = [key for runs in steps for run in runs for key in run.keys]
     assert sorted(again) == sorted(key for _, key in keys(LONG[:32]))
 
     producer.feed(stored([1_000], OTHER[:16]), rank=0)

@@ -1,4 +1,4 @@
-"""Tokens as bytes, and counts as shared integers: every length and depth by every way."""
+"""Tokens as bytes, and counts as shared integers: every length by every way."""
 
 import pytest
 
@@ -40,27 +40,9 @@ def test_packed_tokens_have_the_keys_of_the_list(size: int) -> None:
     assert packed_prefix_hashes(packed, 0) == []
 
 
-def test_counts_are_right_at_every_depth() -> None:
-    """Shared or not, counts go up by the block size from where the parent ends."""
-    counts = SharedCounts()
-    for before, step, blocks in (
-        (0, 16, 3),
-        (160, 16, 2),
-        (8, 16, 2),
-        (16 << 21, 16, 2),
-        (5, 1, 4),
-    ):
-        wanted = [before + step * number for number in range(1, blocks + 1)]
-        assert counts.run(before, step, blocks) == wanted
-        assert counts.run(before, step, blocks) == wanted
-
-
-def test_counts_are_shared_and_bounded() -> None:
-    """The same depth is the same object; no depth and no choice of sizes makes this grow on."""
+def test_counts_are_shared() -> None:
+    """The same depth is the same object."""
     counts = SharedCounts()
 
-    assert counts.run(16 * 300, 16, 1)[0] is counts.run(16 * 299, 16, 2)[1]
     assert counts.share(123_456) is counts.share(123_400 + 56)
-    for step in range(1, 40):
-        counts.run(0, step, 200_000)
-    assert counts.held <= 3 * SharedCounts.COUNTS_MAX
+    assert counts.held == 1
