@@ -5,7 +5,7 @@ no object, so that no body can take many times its own size.
 """
 
 import re
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -51,6 +51,9 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     cache_salt: Raw = ABSENT
 
 
+_READERS: Final[dict[object, msgspec.json.Decoder[Any]]] = {}
+"""By what they read: as many as kinds that the code asks for."""
+
 _DECODER: Final = msgspec.json.Decoder(Envelope)
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
@@ -85,10 +88,16 @@ def without_half_pairs(data: bytes) -> bytes:
 
 def read_value(raw: Raw, kind: type[ValueT]) -> ValueT | None:
     """Return *raw* as *kind*, or None where it is something else or absent."""
+    if raw is ABSENT:
+        return None
+    reader = _READERS.get(kind)
+    if reader is None:
+        reader = _READERS[kind] = msgspec.json.Decoder(kind)
     try:
-        return msgspec.json.decode(raw, type=kind)
+        value: ValueT = reader.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
+    return value
 
 
 def _decode(data: bytes) -> Envelope:

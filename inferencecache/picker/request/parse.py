@@ -9,7 +9,12 @@ import msgspec
 from inferencecache.picker.bodies import Span
 from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
 from inferencecache.picker.request.envelope import ABSENT, Envelope, read_envelope, read_value
-from inferencecache.picker.request.inference_request import Affinity, Api, InferenceRequest
+from inferencecache.picker.request.inference_request import (
+    NO_AFFINITY,
+    Affinity,
+    Api,
+    InferenceRequest,
+)
 from inferencecache.picker.request.model_spans import model_spans
 from inferencecache.picker.request.prompt_size import prompt_size
 from inferencecache.picker.request.shape import api_of
@@ -19,6 +24,7 @@ from inferencecache.settings.picker import PickerParseSettings
 
 _AFFINITY_BYTES_MAX: Final = 1_024
 _NULL: Final = b"null"
+_TEXT_OR_NULL: Final = msgspec.json.Decoder(str | None)
 _EMPTY_OBJECT: Final = re.compile(rb"\s*\{\s*\}")
 
 
@@ -63,7 +69,7 @@ def parse_body(
         api=api,
         model=names[-1] if names else "",
         model_names=names,
-        model_spans=tuple(Span(start + mark, end + mark) for start, end in spans or [_gap(text)]),
+        model_spans=_shifted(spans or [_gap(text)], mark),
         is_stream=read_value(envelope.stream, bool) or False,
         output_tokens_max=_output_tokens_max(envelope),
         affinity=_affinity(envelope),
@@ -94,12 +100,18 @@ def _written(text: bytes, span: Span) -> bytes:
 def _model_name(text: bytes, span: Span, settings: PickerParseSettings) -> str:
     """Return a model's name; null is an empty one."""
     try:
-        name = msgspec.json.decode(_written(text, span), type=str | None) or ""
+        name = _TEXT_OR_NULL.decode(_written(text, span)) or ""
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BadBodyError(BodyFlaw.MODEL_NOT_TEXT, span.start) from None
     if len(name.encode()) > settings.model_bytes_max:
         raise BadBodyError(BodyFlaw.MODEL_TOO_LONG, span.start)
     return name
+
+
+def _shifted(spans: list[Span], bytes_before: int) -> tuple[Span, ...]:
+    if not bytes_before:
+        return tuple(spans)
+    return tuple(Span(start + bytes_before, end + bytes_before) for start, end in spans)
 
 
 def _gap(text: bytes) -> Span:
@@ -117,12 +129,26 @@ def _allowed_api(envelope: Envelope, settings: PickerParseSettings) -> Api:
 
 def _output_tokens_max(envelope: Envelope) -> int | None:
     """Return the largest limit that is given: engines differ in which of them they go by."""
-    given = (envelope.max_completion_tokens, envelope.max_output_tokens, envelope.max_tokens)
-    limits = [limit for limit in map(whole_number, given) if limit is not None and limit > 0]
+    limits = [
+        limit
+        for raw in (envelope.max_completion_tokens, envelope.max_output_tokens, envelope.max_tokens)
+        if raw is not ABSENT and (limit := whole_number(raw)) is not None and limit > 0
+    ]
     return max(limits, default=None)
 
 
 def _affinity(envelope: Envelope) -> Affinity:
+    if (
+        envelope.prompt_cache_key
+        is envelope.user
+        is envelope.safety_identifier
+        is envelope.session_id
+        is envelope.conversation
+        is envelope.previous_response_id
+        is envelope.cache_salt
+        is ABSENT
+    ):
+        return NO_AFFINITY
     return Affinity(
         prompt_cache_key=_short_text(envelope.prompt_cache_key),
         user=_short_text(envelope.user),

@@ -7,6 +7,7 @@ in base64, pictures and sound, is no text and counts nothing.
 """
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -49,17 +50,7 @@ def prompt_size(envelope: Envelope, api: Api) -> PromptSize:
 
     Complexity: O(length of the prompt), at the speed of memory.
     """
-    if api is Api.COMPLETIONS:
-        return _of_prompts(envelope.prompt)
-    if api in {Api.EMBEDDINGS, Api.AMBIGUOUS_INPUT}:
-        return _of_prompts(envelope.input)
-    if api is Api.RERANK:
-        return _together(envelope.query, _of_prompts(envelope.documents))
-    if api is Api.SCORE:
-        return _together(envelope.text_1, _of_prompts(envelope.text_2))
-    if api is Api.UNKNOWN:
-        return PromptSize()
-    return _of_conversation(envelope)
+    return _SIZES[api](envelope)
 
 
 def _of_prompts(raw: Raw) -> PromptSize:
@@ -140,3 +131,16 @@ def _media_bytes(text: bytes) -> int:
 def _end_of_string(text: bytes, start: int) -> int:
     end = text.find(b'"', start)
     return len(text) if end < 0 else end
+
+
+_SIZES: Final[Mapping[Api, Callable[[Envelope], PromptSize]]] = {
+    Api.COMPLETIONS: lambda envelope: _of_prompts(envelope.prompt),
+    Api.EMBEDDINGS: lambda envelope: _of_prompts(envelope.input),
+    Api.AMBIGUOUS_INPUT: lambda envelope: _of_prompts(envelope.input),
+    Api.RERANK: lambda envelope: _together(envelope.query, _of_prompts(envelope.documents)),
+    Api.SCORE: lambda envelope: _together(envelope.text_1, _of_prompts(envelope.text_2)),
+    Api.UNKNOWN: lambda _: PromptSize(),
+    Api.CHAT_COMPLETIONS: _of_conversation,
+    Api.ANTHROPIC_MESSAGES: _of_conversation,
+    Api.RESPONSES: _of_conversation,
+}
