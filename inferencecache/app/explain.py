@@ -18,7 +18,7 @@ def ask_server(
     Args:
         settings: Whom to ask.
         body: As a gateway would push it.
-        parameters: Tenant, pool and class; those that are empty are left out.
+        parameters: Tenant, pool, class and request; those that are empty are left out.
 
     Raises:
         ConfigError: A file of the settings cannot be read.

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
     app.command("explain")(settings_command_with(_declared, ExplainSettings, explain))
 
 
-def _declared(
+def _declared(  # noqa: PLR0913 - one per option
     *,
     body: Annotated[
         str,
@@ -47,6 +47,13 @@ def _declared(
         str,
         typer.Option(metavar="CLASS", help="INTERACTIVE, BATCH or DEFERRABLE."),
     ] = "INTERACTIVE",
+    request_id: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help="The caller's name for the request: it is led elsewhere than where it failed.",
+        ),
+    ] = "",
     output: Annotated[
         ExplainForm,
         typer.Option("-o", "--output", metavar="|".join(ExplainForm), help="Form of the answer."),
@@ -63,7 +70,12 @@ def explain(given: Mapping[str, Any], settings: ExplainSettings) -> None:
     from inferencecache.app.explain import ask_server
     from inferencecache.transport.control_page import ControlPageError
 
-    parameters = {"tenant": given["tenant"], "pool": given["model_pool"], "qos": given["qos"]}
+    parameters = {
+        "tenant": given["tenant"],
+        "pool": given["model_pool"],
+        "qos": given["qos"],
+        "request_id": given["request_id"],
+    }
     try:
         answer = ask_server(
             settings.control, _body(given["body"], settings.body.bytes_max), parameters

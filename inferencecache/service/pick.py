@@ -6,6 +6,7 @@ not: :meth:`PickPlane.begin` uses the stream_id up, then others read and choose,
 :meth:`PickPlane.drop` ends it. Every begin is followed by exactly one of them.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -28,7 +29,7 @@ from inferencecache.picker.decisions import (
     FinalTokenReport,
     FirstTokenReport,
 )
-from inferencecache.picker.faults import UnknownIdError
+from inferencecache.picker.faults import UnknownIdError, UsedBodyError
 from inferencecache.picker.request import rewritten
 from inferencecache.settings.picker import PickerSettings
 
@@ -109,6 +110,14 @@ class PickPlane:
         if stream_id == 0:
             raise InvalidRequestError(field="body_stream_id", value=0, allowed="any id but 0")
         return self.bodies.pick(stream_id, self._clock.monotonic_ns())
+
+    def forfeit(self, stream_id: int) -> None:
+        """Use *stream_id* up for a Pick that may not be made; its body, if any, goes.
+
+        Whoever names it has uploaded it: nobody else knows it, and nobody can guess it.
+        """
+        with suppress(UnknownIdError, UsedBodyError):
+            self.drop(self.bodies.pick(stream_id, self._clock.monotonic_ns()))
 
     def settle(self, body: Body, question: Question, choice: Choice) -> PickAnswer:
         """Write the chosen model into the body and remember the decision.

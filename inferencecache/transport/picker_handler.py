@@ -9,7 +9,7 @@ import grpc
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.bodies import Chunk
 from inferencecache.picker.decisions import usable
-from inferencecache.service.access import Access
+from inferencecache.service.access import Access, AccessDeniedError
 from inferencecache.settings.picker import PickerSettings
 from inferencecache.transport.boundary import Boundary
 from inferencecache.transport.grpc_access import OpenGuard, TenantGuard, require, require_any
@@ -77,7 +77,11 @@ class PickerHandler:
     async def pick(self, request: pb.PickRequest, context: Context) -> pb.PickResponse:
         """Decide where a request goes."""
         check_identifiers(request, self._identifier_bytes_max)
-        require(self._guard, "Pick", context, (Access.READ, request.tenant))
+        try:
+            require(self._guard, "Pick", context, (Access.READ, request.tenant))
+        except AccessDeniedError:
+            self._plane.forfeit(request.body_stream_id)
+            raise
         remaining_s = context.time_remaining()
         answer = await self._runner.run(request, passed_headers(context), remaining_s)
         return pick_response(answer)

@@ -9,9 +9,10 @@ from inferencecache.picker.bodies import Rope
 from inferencecache.picker.choice import Choice, Outcome, PoolName, QosClass, Question, Refusal
 from inferencecache.picker.request import BadBodyError
 from inferencecache.transport.http_control_json import plain
+from inferencecache.transport.picker_convert import shortened
 from inferencecache.transport.picker_reader import BodyReader
 
-REHEARSAL_PARAMETERS: Final = ("tenant", "pool", "qos")
+REHEARSAL_PARAMETERS: Final = ("tenant", "pool", "qos", "request_id")
 """What the page can be asked for beside the body."""
 
 _POOL: Final = re.compile(r"(?:([^/]+)/)?([^/]+)")
@@ -40,7 +41,7 @@ class Rehearsal:
 
         Args:
             body: As a gateway would push it.
-            query: Tenant, pool and class, as texts.
+            query: Tenant, pool, class and the caller's name for the request, as texts.
 
         Raises:
             RehearsalError: One of them means nothing.
@@ -58,6 +59,7 @@ class Rehearsal:
                 tenant=query.get("tenant", ""),
                 qos=qos,
                 pool=pool,
+                client_request_id=shortened(query.get("request_id", "")),
             )
         )
         return {**_shown(found), "requestedModel": request.model}

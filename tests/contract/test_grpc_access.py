@@ -108,6 +108,32 @@ async def test_writers_write_and_readers_read(guarded: Guarded) -> None:
         assert await control.metric(denied, method="GetCacheState") == 1
 
 
+async def test_a_pick_that_is_denied_keeps_no_body(guarded: Guarded) -> None:
+    """Its bytes go at once, and its id is used up; an id of nobody stays one of nobody."""
+    gateway = guarded.authority.client(dns="gateway.example")
+    async with (
+        controlled(guarded.settings) as control,
+        guarded.stub(control, gateway, PickerStub) as stub,
+    ):
+        bodies = control.server.picker.plane.bodies
+        pushed = await stub.PushBody(iter([picker_pb.BodyChunk(chunk=b'{"model":"m"}')]))
+        assert bodies.buffered_bytes == 13
+        request = picker_pb.PickRequest(body_stream_id=pushed.stream_id, tenant="t2")
+        assert await code_of(stub.Pick(request)) is DENIED
+        assert (bodies.buffered_bytes, len(bodies)) == (0, 0)
+        assert await code_of(stub.Pick(request)) is DENIED
+        request.tenant = "t1"
+        assert await code_of(stub.Pick(request)) is grpc.StatusCode.FAILED_PRECONDITION
+        for number, code in (
+            (0, grpc.StatusCode.INVALID_ARGUMENT),
+            (7, grpc.StatusCode.NOT_FOUND),
+        ):
+            unknown = picker_pb.PickRequest(body_stream_id=number, tenant="t2")
+            assert await code_of(stub.Pick(unknown)) is DENIED
+            unknown.tenant = "t1"
+            assert await code_of(stub.Pick(unknown)) is code
+
+
 async def test_a_gateway_picks_for_its_tenants_only(guarded: Guarded) -> None:
     """Whoever may pick for none cannot fill the room for bodies, either."""
     gateway = guarded.authority.client(dns="gateway.example")

@@ -72,6 +72,22 @@ async def test_nothing_is_left_behind(tmp_path: Path, qos: QosClass) -> None:
         assert (len(picker.plane.decisions), len(picker.records)) == (0, 0)
 
 
+async def test_a_request_that_failed_somewhere_is_shown_led_elsewhere(tmp_path: Path) -> None:
+    """As its next Pick would be; requests of another name, or none, go there all the same."""
+    async with serve_fleet(tmp_path, LOCAL) as served:
+        picked = await served.pick(BODY, client_request_id="again")
+        assert await served.first(picked, 500)
+        failed_at = picked.local.endpoint
+        answer = await served.explained(BODY, "?request_id=again")
+        assert answer["destination"] != failed_at
+        assert "avoided=1" in answer["reason"]
+        barriers = {row["name"]: row["barrier"] for row in answer["explanation"]["candidates"]}
+        assert barriers == {failed_at: "failed_here", answer["destination"]: "none"}
+        for query in ("", "?request_id=other"):
+            others = (await served.explained(BODY, query))["explanation"]["candidates"]
+            assert {row["barrier"] for row in others} == {"none"}
+
+
 async def test_a_pool_is_named_as_people_do(tmp_path: Path) -> None:
     """With its namespace or without; one that is not there leads nowhere."""
     pool = pool_of("InferenceProvider/vendor", name="outside")
@@ -88,7 +104,10 @@ async def test_a_pool_is_named_as_people_do(tmp_path: Path) -> None:
     [
         ("?qos=SOON", "qos is not allowed; expected one of INTERACTIVE, BATCH, DEFERRABLE"),
         ("?pool=a/b/c", "pool is not allowed; expected NAME or NAMESPACE/NAME"),
-        ("?tier=x", "'tier' is not allowed; expected one of the parameters tenant, pool, qos"),
+        (
+            "?tier=x",
+            "'tier' is not allowed; expected one of the parameters tenant, pool, qos, request_id",
+        ),
     ],
 )
 async def test_wrong_parameters_are_said(tmp_path: Path, query: str, said: str) -> None:
