@@ -157,6 +157,10 @@ class SharedCounts:
 
     def share(self, count: int) -> int:
         """Return *count* itself or an equal integer that is already in use."""
+        return self.in_use().setdefault(count, count)
+
+    def in_use(self) -> dict[int, int]:
+        """Return the live mapping from count to integer, with room for those of one batch."""
         if len(self._counts) >= self.COUNTS_MAX:
             self._counts.clear()
-        return self._counts.setdefault(count, count)
+        return self._counts

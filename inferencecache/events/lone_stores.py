@@ -67,7 +67,8 @@ class LoneStores:
         self, table: BlockTable, stretch: Stretch, events: Iterable[BlockStored], changes: Changes
     ) -> int:
         """Place stores that all fit into *stretch*, up to the first that is not new and plain."""
-        adapter_id, size, share = stretch.adapter_id, self._index_size, self._counts.share
+        adapter_id, size = stretch.adapter_id, self._index_size
+        share = self._counts.in_use().setdefault
         shards, held = table.shards, self._ledger.keys.partition(adapter_id)
         order, append = stretch.engine_hashes, changes.operations.append
         known = len(order)
@@ -96,7 +97,7 @@ class LoneStores:
                 part[key] = T1_HOLDER
             else:
                 self._ledger.keys.move(adapter_id, key, NOWHERE, GPU_TIER)
-            tokens = share(tokens)
+            tokens = share(tokens, tokens)
             blocks[engine_hash] = Block(key, tokens, stretch, 1, before, None)
             order.append(engine_hash)
             append(StoreRun(adapter_id, GPU_TIER, [key], before, tokens, holders is None))

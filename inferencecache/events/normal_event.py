@@ -143,7 +143,9 @@ def _cleared(_read: MapCleared | ArrayCleared, _settings: DecodeSettings) -> All
 
 def _hashes(values: list[WireHash], settings: DecodeSettings) -> list[int]:
     if len(values) == 1:
-        return [normal_hash(values[0])]
+        value = values[0]
+        is_normal = isinstance(value, int) and value >= 0
+        return values if is_normal else [normal_hash(value)]  # type: ignore[return-value]
     if len(values) > settings.hashes_max:
         raise MalformedEventError(reason="block_hashes", detail=f"{len(values)} in one event")
     return normal_hashes(values)

@@ -102,8 +102,8 @@ class StoreIntake:
         changes: Changes,
     ) -> bool:
         """Place a store and return True, or let it wait for its parent, or drop it."""
-        hashes, parent_hash, parent = event.block_hashes, event.parent_block_hash, None
-        if len(hashes) > 1 and len(set(hashes)) < len(hashes):
+        hashes, parent_hash, parent = set(event.block_hashes), event.parent_block_hash, None
+        if len(hashes) < len(event.block_hashes):
             self._counters.drop(Drop.REPEATED_HASH)
             return False
         if parent_hash is not None:
