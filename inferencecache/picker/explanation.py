@@ -1,11 +1,9 @@
 """Why a Pick came out as it did, for people; nothing of a prompt, and no secret."""
 
-from typing import NamedTuple
-
 import msgspec
 
 
-class ExplainedCandidate(NamedTuple):
+class ExplainedCandidate(msgspec.Struct, frozen=True, gc=False):
     """One place that was looked at.
 
     Attributes:

@@ -1,7 +1,6 @@
 """Say how a Pick came about."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import islice, repeat
 from typing import Final, NamedTuple
 
@@ -15,9 +14,6 @@ from inferencecache.picker.explanation import ExplainedCandidate as Row
 from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline import EndpointView, Ranking
-
-_row: Final = partial(tuple.__new__, Row)
-"""Makes a row as its constructor does, but without a call of a Python function."""
 
 _NO_BARRIER: Final = Barrier.NONE.value
 
@@ -116,7 +112,7 @@ def _rows(account: Account, found: _LookedAt) -> tuple[Row, ...]:
         [*range(1, len(scores) + 1), *[0] * unranked],
         scores + [0.0] * unranked,
     )
-    return tuple(map(_row, zip(*columns, strict=False)))
+    return tuple(map(Row, *columns))
 
 
 def _kept_away(account: Account) -> Sequence[Surveyed]:

@@ -79,6 +79,7 @@ class Outlook:
     __slots__ = (
         "_estimates_ms",
         "_knowledge",
+        "_loads",
         "_now_ns",
         "_situations",
         "_spread",
@@ -98,6 +99,7 @@ class Outlook:
         now_ns: int = 0,
     ) -> None:
         self._knowledge = knowledge
+        self._loads = knowledge.loads.loads
         self._spread = spread
         self._now_ns = now_ns
         self._situations: dict[str, Situation] = {}
@@ -115,7 +117,7 @@ class Outlook:
             says so; and the estimate in milliseconds.
         """
         names = [candidate.name for candidate in candidates]
-        loads, matches = self._knowledge.loads.loads, self.found.matches
+        loads, matches = self._loads, self.found.matches
         has = [loads.get(name, IDLE) for name in names]
         warm = [matches.get(name, NO_MATCH) for name in names]
         times_ms = [self.estimated_ms(candidate) for candidate in candidates]
@@ -127,8 +129,8 @@ class Outlook:
                 self._knowledge.queue_of(candidate, self._now_ns).waiting if situation[3] else 0
                 for candidate, situation in zip(candidates, situations, strict=True)
             ],
-            [match[0] for match in warm],
-            [match[1] for match in warm],
+            [match.matched_tokens for match in warm],
+            [match.source for match in warm],
             times_ms,
         )
 
@@ -165,9 +167,13 @@ class Outlook:
 
         Complexity: O(candidates).
         """
-        knowledge, matches = self._knowledge, self.found.matches
-        loads, hears_engines = knowledge.loads.loads, len(knowledge.signals)
-        seen, estimated_ms, spread = self._seen, self._estimated_ms, self._spread
+        loads, matches, knowledge = self._loads, self.found.matches, self._knowledge
+        seen, estimate, spread = self._seen, knowledge.foresight.estimated_ms, self._spread
+        hears_engines, prompt_tokens, now_ns = (
+            len(knowledge.signals),
+            self.prompt_tokens,
+            self._now_ns,
+        )
         situations, estimates_ms = self._situations, self._estimates_ms
         alike: dict[int, float] = {}
         found: list[float] = []
@@ -177,10 +183,11 @@ class Outlook:
             estimate_ms = alike.get(member) if is_idle else None
             if estimate_ms is None:
                 situation = situations[name] = seen(candidate)
+                if spread != 1.0:
+                    situation = self._spread_out(situation)
+                estimate_ms = estimate(candidate, situation, prompt_tokens, now_ns)
                 if spread == 1.0:
-                    estimate_ms = estimates_ms[name] = estimated_ms(candidate, situation)
-                else:
-                    estimate_ms = estimated_ms(candidate, self._spread_out(situation))
+                    estimates_ms[name] = estimate_ms
                 if is_idle and not candidate.is_provider:
                     alike[member] = estimate_ms
             found.append(estimate_ms)
@@ -221,16 +228,15 @@ class Outlook:
         return Situation(own, ahead * spread, requests * spread, waiting * spread)
 
     def _seen(self, candidate: Candidate) -> Situation:
-        knowledge, name, endpoint = self._knowledge, candidate.name, candidate.endpoint
-        requests, ahead, _ = knowledge.loads.loads.get(name, IDLE)
+        name, endpoint, member = candidate.name, candidate.endpoint, candidate.member
+        requests, ahead, _ = self._loads.get(name, IDLE)
         own, waiting = self.prompt_tokens, 0
         matched = self.found.matches.get(name)
         if matched is not None:
             own = max(0, own - matched.matched_tokens)
-        member = candidate.member
         if endpoint is None or not isinstance(member, WorkerSet):
             return _tuple(Situation, (own, ahead, requests, 0.0))
-        if len(knowledge.signals) or requests > member.priors.concurrency_max:
-            requests, waiting = knowledge.queue_of(candidate, self._now_ns)
+        if self._knowledge.signals.latest or requests > member.priors.concurrency_max:
+            requests, waiting = self._knowledge.queue_of(candidate, self._now_ns)
         weight = endpoint.weight
         return _tuple(Situation, (own, ahead / weight, requests / weight, waiting / weight))

@@ -23,32 +23,35 @@ class EngineSignals:
 
     Args:
         stale_ns: After which time a signal says nothing any more.
+
+    Attributes:
+        latest: By candidate, when it was heard, and what it said; not to be written to.
     """
 
     def __init__(self, stale_ns: int) -> None:
         self._stale_ns = stale_ns
-        self._signals: dict[str, tuple[int, EngineSignal]] = {}
+        self.latest: dict[str, tuple[int, EngineSignal]] = {}
 
     def __len__(self) -> int:
-        return len(self._signals)
+        return len(self.latest)
 
     def put(self, name: str, signal: EngineSignal, now_ns: int) -> None:
         """Take what the engine of the candidate *name* said at *now_ns*."""
-        self._signals[name] = (now_ns, signal)
+        self.latest[name] = (now_ns, signal)
 
     def of(self, name: str, now_ns: int) -> EngineSignal | None:
         """Return what the engine of the candidate *name* said, None if that was too long ago."""
-        if not self._signals:
+        if not self.latest:
             return None
-        found = self._signals.get(name)
+        found = self.latest.get(name)
         if found is None or now_ns - found[0] > self._stale_ns:
             return None
         return found[1]
 
     def fresh(self, now_ns: int) -> int:
         """Return how many signals still say something."""
-        return sum(now_ns - at_ns <= self._stale_ns for at_ns, _ in self._signals.values())
+        return sum(now_ns - at_ns <= self._stale_ns for at_ns, _ in self.latest.values())
 
     def retain(self, names: AbstractSet[str]) -> None:
         """Forget all candidates but *names*."""
-        self._signals = {name: kept for name, kept in self._signals.items() if name in names}
+        self.latest = {name: kept for name, kept in self.latest.items() if name in names}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -14,9 +14,6 @@ from inferencecache.picker.prefix.sightings import Sightings
 from inferencecache.picker.prefix.signal import NO_MATCH, CandidateMatch, PrefixSource
 from inferencecache.settings.picker_prefix import PickerPrefixSettings
 from inferencecache.types import CacheTier
-
-_tuple: Final = tuple.__new__
-"""Makes a named tuple as its constructor does, but without a call of a Python function."""
 
 _PRECISE: Final = PrefixSource.PRECISE
 _SPECULATIVE: Final = PrefixSource.SPECULATIVE
@@ -47,7 +44,7 @@ class PromptAt(msgspec.Struct, frozen=True, kw_only=True):
     is_comparable: bool = False
 
 
-class Claim(NamedTuple):
+class Claim(msgspec.Struct, frozen=True, gc=False):
     """What is said of a prompt at one worker.
 
     Attributes:
@@ -135,8 +132,8 @@ class Claims:
             found = index.get(replica_id)
             if held or found is not None:
                 claim = claims[name] = self._claim(name, prompt, found, held, is_heard)
-                if claim[3] is not NO_MATCH:
-                    matches[name] = claim[3]
+                if claim.match is not NO_MATCH:
+                    matches[name] = claim.match
 
     def _claim(
         self,
@@ -169,7 +166,7 @@ class Claims:
                 remembered = int(memory_tokens * trust(name, memory))
         match = NO_MATCH
         if remembered > precise:
-            match = _tuple(CandidateMatch, (remembered, memory))
+            match = CandidateMatch(remembered, memory)
         elif precise:
-            match = _tuple(CandidateMatch, (precise, _PRECISE))
-        return _tuple(Claim, (index_tokens, memory_tokens, memory, match))
+            match = CandidateMatch(precise, _PRECISE)
+        return Claim(index_tokens, memory_tokens, memory, match)

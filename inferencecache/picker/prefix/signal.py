@@ -7,7 +7,7 @@ need not compute. Where the Pick then goes is told back, so that the next one kn
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -31,7 +31,7 @@ class PrefixSource(StrEnum):
     __hash__ = str.__hash__  # that of an enum is a Python function, which each worker would pay for
 
 
-class CandidateMatch(NamedTuple):
+class CandidateMatch(msgspec.Struct, frozen=True, gc=False):
     """How much of a prompt one candidate has.
 
     Attributes:
