@@ -65,6 +65,17 @@ class _Bucket(Generic[T]):
         else:
             del self._ordered[item]
 
+    @property
+    def is_lone(self) -> bool:
+        """Whether it has one item, which stands in a plain map."""
+        return len(self._ordered) == 1 and self._sorted is None
+
+    def renew(self, seen_ns: int, key: int) -> None:
+        """Take another stamp, and another key of the one item."""
+        self.seen_ns = seen_ns
+        self._last_key = key
+        self._is_ordered = True
+
     def _sort(self) -> None:
         self._sorted = SortedKeyList(self._ordered, key=self._key)
         self._ordered = {}
@@ -99,10 +110,10 @@ class AgeOrder(Generic[T]):
     def __init__(self, key: Callable[[T], int]) -> None:
         self._key = key
         self._growing: GrowingMap[_Bucket[T]] = GrowingMap()
-        self._late: SortedKeyList[_Bucket[T], int] = SortedKeyList(key=attrgetter("seen_ns"))
+        self._late: SortedKeyList[_Bucket[T], int] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._growing or self._late)
+        return self._first() is not None
 
     def add(self, item: T, seen_ns: int) -> None:
         """Put *item* in at *seen_ns*; it must not be in.
@@ -118,6 +129,8 @@ class AgeOrder(Generic[T]):
             found = growing.get(seen_ns) or self._late_bucket(seen_ns)
             if found is None:
                 found = _Bucket(seen_ns, self._key)
+                if self._late is None:
+                    self._late = SortedKeyList(key=attrgetter("seen_ns"))
                 self._late.add(found)
             bucket = found
         bucket.add(item)
@@ -135,23 +148,56 @@ class AgeOrder(Generic[T]):
             return
         late = self._late_bucket(seen_ns)
         assert late is not None, "what is taken out was put in"
+        assert self._late is not None
         late.discard(item)
         if not late:
             self._late.remove(late)
 
+    def advance(self, seen_ns: int, later_ns: int, key: int) -> bool:
+        """Give the item of a stamp a later one, if that is easy; else change nothing.
+
+        It is where a stamp has one item and none is as late as the new one, as after most reports.
+        Then its bucket goes along, and nothing is made.
+
+        Args:
+            seen_ns: The item's stamp.
+            later_ns: The new one.
+            key: The item's key from now on.
+
+        Returns:
+            Whether it was done.
+
+        Complexity: As for :meth:`add`.
+        """
+        growing = self._growing
+        if growing.newest is None or later_ns <= growing.newest:
+            return False
+        bucket = growing.get(seen_ns)
+        if bucket is None or not bucket.is_lone:
+            return False
+        growing.remove(seen_ns)
+        bucket.renew(later_ns, key)
+        growing.append(later_ns, bucket)
+        return True
+
     def _late_bucket(self, seen_ns: int) -> _Bucket[T] | None:
         return next(self._late.irange_key(seen_ns, seen_ns), None) if self._late else None
+
+    def _first(self) -> _Bucket[T] | None:
+        """Return the bucket of the smallest stamp."""
+        growing, late = self._growing.first(), self._late
+        if not late:
+            return growing
+        oldest: _Bucket[T] = late[0]
+        return oldest if growing is None or oldest.seen_ns < growing.seen_ns else growing
 
     def oldest_ns(self) -> int | None:
         """Return the smallest stamp, None when empty.
 
         Complexity: O(1).
         """
-        growing = self._growing.smallest()
-        if not self._late:
-            return growing
-        late: int = self._late[0].seen_ns
-        return late if growing is None or late < growing else growing
+        bucket = self._first()
+        return bucket.seen_ns if bucket is not None else None
 
     def oldest(self) -> T | None:
         """Return the item that goes first, None when empty.
@@ -159,16 +205,13 @@ class AgeOrder(Generic[T]):
         Complexity: O(log stamps), amortised; once per stamp O(n log n) of its n items, if they
         came out of order while they were few.
         """
-        seen_ns = self.oldest_ns()
-        if seen_ns is None:
-            return None
-        bucket = self._growing.get(seen_ns) or self._late[0]
-        return bucket.last()
+        bucket = self._first()
+        return bucket.last() if bucket is not None else None
 
     def items(self) -> list[T]:
         """Return all items, those with growing stamps first.
 
         Complexity: O(items).
         """
-        orders = (self._growing.values(), self._late)
+        orders = (self._growing.values(), self._late or ())
         return [item for buckets in orders for bucket in buckets for item in bucket.items()]

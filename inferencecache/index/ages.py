@@ -29,6 +29,7 @@ class TenantAges:
     """
 
     __slots__ = (
+        "_counts_uses",
         "_due",
         "_epoch",
         "_halvings",
@@ -45,6 +46,7 @@ class TenantAges:
         self._used: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
         self._due: AgeOrder[Hold] = AgeOrder(attrgetter("order"))
         self._halvings = 0
+        self._counts_uses = False
         self._newest: AgeOrder[Run] | None = None
         self._epoch = 0
         self.follows_runs = False
@@ -75,12 +77,16 @@ class TenantAges:
 
         Complexity: O(log stamps); with a quota also O(holders).
         """
-        holds = self._order_of(hold)
-        holds.discard(hold, hold.last_seen_ns)
+        holds, was_ns = self._order_of(hold), hold.last_seen_ns
+        is_done = holds.advance(was_ns, seen_ns, order)
+        if not is_done:
+            holds.discard(hold, was_ns)
         hold.last_seen_ns = seen_ns
         hold.order = order
-        holds.add(hold, seen_ns)
-        self._listener(seen_ns)
+        if not is_done:
+            holds.add(hold, seen_ns)
+        if seen_ns < was_ns:
+            self._listener(seen_ns)
         if self._newest is not None:
             self.follow(hold.run)
 
@@ -93,6 +99,7 @@ class TenantAges:
         if holds is self._used:
             hold.credits += 1
             return
+        self._counts_uses = True
         holds.discard(hold, hold.last_seen_ns)
         hold.credits = hold.credits // 2 + 1
         hold.halvings = self._halvings
@@ -132,11 +139,12 @@ class TenantAges:
 
         Complexity: O(log stamps).
         """
-        if not self._used and not self._due:
+        if not self._counts_uses:
             return self._unused.oldest()
         heads = ((order.oldest_ns(), order) for order in (self._unused, self._used, self._due))
         found = [(seen_ns, order) for seen_ns, order in heads if seen_ns is not None]
-        return min(found, key=itemgetter(0))[1].oldest()
+        first = min(found, key=itemgetter(0), default=None)
+        return first[1].oldest() if first is not None else None
 
     def victim(self, algorithm: EvictionAlgorithm) -> Hold | None:
         """Return the hold the cap takes from first; under LFU only one never used.

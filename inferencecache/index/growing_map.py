@@ -70,12 +70,12 @@ class GrowingMap(Generic[V]):
         if not segment:
             del self._segments[at], self._firsts[at]
 
-    def smallest(self) -> int | None:
-        """Return the smallest key, None when empty.
+    def first(self) -> V | None:
+        """Return the value of the smallest key, None when empty.
 
         Complexity: O(1).
         """
-        return next(iter(self._segments[0])) if self._segments else None
+        return next(iter(self._segments[0].values())) if self._segments else None
 
     def values(self) -> Iterator[V]:
         """Yield the values by growing keys.

@@ -108,8 +108,7 @@ class Ingest:
             counters.drops.update(update.drops)
         seen_ns = self.clamp(update.timestamp_ns, now_ns)
         names = (update.tenant_id, update.model_id, update.replica_id)
-        limit = self._settings.identifier_bytes_max
-        if any_too_long((*names, update.hash_scheme), limit):
+        if any_too_long((*names, update.hash_scheme), self._settings.identifier_bytes_max):
             counters.drops[DropReason.IDENTIFIER_TOO_LONG] += 1
             return None
         return None if self._is_fenced(update, seen_ns, now_ns) else seen_ns
@@ -123,9 +122,10 @@ class Ingest:
         return True
 
     def _is_storable(self, update: StateUpdate, stretch: Stretch) -> bool:
+        adapter_id = stretch.adapter_id or update.adapter_id
         if not update.hash_scheme:
             reason = DropReason.EMPTY_HASH_SCHEME
-        elif is_too_long(_adapter(update, stretch), self._settings.identifier_bytes_max):
+        elif adapter_id and is_too_long(adapter_id, self._settings.identifier_bytes_max):
             reason = DropReason.IDENTIFIER_TOO_LONG
         else:
             return True
@@ -141,12 +141,13 @@ class Ingest:
         """Resolve names anew for each slice: what stood here before may be gone since."""
         ledger = self._ledger
         model = ledger.model(update.tenant_id, update.model_id)
-        partition = _partition(ledger, model, update.hash_scheme, _adapter(update, stretch))
+        adapter_id = stretch.adapter_id or update.adapter_id
+        partition = _partition(ledger, model, update.hash_scheme, adapter_id)
         incarnation = model.incarnations.get(update.replica_id)
         if incarnation is None:
             incarnation = model.incarnations[update.replica_id] = Incarnation(update.replica_id)
-        writer = StretchWriter(partition, incarnation, seen_ns, stretch.tier)
-        writer.hash_bytes_max = self._settings.identifier_bytes_max
+        limit = self._settings.identifier_bytes_max
+        writer = StretchWriter(partition, incarnation, seen_ns, stretch.tier, limit)
         writer.write(stretch.hashes, stretch.token_counts, stretch.packed)
         if writer.dropped:
             self._counters.drops[DropReason.IDENTIFIER_TOO_LONG] += writer.dropped
@@ -175,10 +176,6 @@ class Ingest:
             pressure=stats.pressure if isfinite(stats.pressure) else 0.0,
             client_version=stats.client_version if is_version else "",
         )
-
-
-def _adapter(update: StateUpdate, stretch: Stretch) -> str:
-    return stretch.adapter_id or update.adapter_id
 
 
 def _partition(ledger: Ledger, model: ModelState, hash_scheme: str, adapter_id: str) -> Partition:

@@ -15,8 +15,8 @@ from itertools import accumulate
 from inferencecache.index.packed_hashes import PackedHashes
 from inferencecache.index.packing import OVERHEAD, common_blocks, pack
 from inferencecache.index.partition import RUN_BLOCKS_MAX, Partition
-from inferencecache.index.run import Incarnation, Run
-from inferencecache.types import INT32_MAX, CacheTier, Candidate
+from inferencecache.index.run import OWN_TIER, Incarnation, Run
+from inferencecache.types import INT32_MAX, Candidate
 
 Ended = tuple[Incarnation, int, int]
 """(incarnation, matched blocks, oldest last_seen_ns) of a match that is over."""
@@ -193,7 +193,7 @@ class _Walk:
         tiers = self._tiers
         for who in self._alive:
             tier = run.holds[who].tier
-            if tier > tiers.get(who, CacheTier.T1):
+            if tier > tiers.get(who, OWN_TIER):
                 tiers[who] = tier
 
     def candidates(self, counts: Sequence[int]) -> list[Candidate]:
@@ -208,7 +208,7 @@ class _Walk:
             tokens_of = {blocks: min(sums[blocks - 1], INT32_MAX) for blocks in depths}
         tiers = self._tiers
         return [
-            (who.replica_id, tokens, oldest, tiers.get(who, 1), blocks)
+            (who.replica_id, tokens, oldest, tiers.get(who, OWN_TIER), blocks)
             for who, blocks, oldest in self._ended
             if (tokens := tokens_of[blocks])
         ]

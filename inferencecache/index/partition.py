@@ -93,11 +93,13 @@ class Partition:
 
         Complexity: O(log stamps).
         """
-        if hold.last_seen_ns != seen_ns:
-            hold.incarnation.forgot(hold.last_seen_ns)
+        was_ns, incarnation = hold.last_seen_ns, hold.incarnation
+        if seen_ns != was_ns:
+            if seen_ns < was_ns:
+                incarnation.forgot(was_ns)
             order = self._ledger.take_order(hold.run.length)
             self.scope.model.tenant.ages.move(hold, seen_ns, order)
-            hold.incarnation.saw(seen_ns)
+            incarnation.saw(seen_ns)
         if hold.tier != tier:
             hold.tier = tier
             hold.run.note_tier(tier)

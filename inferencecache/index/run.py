@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from inferencecache.index.token_counts import TokenCounts
 
 
+OWN_TIER: Final = int(CacheTier.T1)
+"""The engine's own cache as a plain number: naming it by its class takes 0.2 us, per report."""
+
 HOLD_WORK: Final = 16
 """What removing one hold costs besides its blocks, in blocks; slices of work are cut by it."""
 
@@ -325,5 +328,5 @@ class Run:
 
         Complexity: O(1).
         """
-        if tier != CacheTier.T1:
+        if tier != OWN_TIER:
             self.is_tiered = True

@@ -28,14 +28,15 @@ class StretchWriter:
         incarnation: Who reports.
         seen_ns: The report's stamp.
         tier: Its storage tier.
+        hash_bytes_max: Longest hash stored.
 
     Attributes:
-        hash_bytes_max: Longest hash stored.
         dropped: Blocks not stored because their hash was longer.
     """
 
     __slots__ = (
         "_blocks",
+        "_hash_bytes_max",
         "_incarnation",
         "_is_uniform",
         "_partition",
@@ -43,20 +44,24 @@ class StretchWriter:
         "_seen_ns",
         "_tier",
         "dropped",
-        "hash_bytes_max",
     )
 
     def __init__(
-        self, partition: Partition, incarnation: Incarnation, seen_ns: int, tier: int
+        self,
+        partition: Partition,
+        incarnation: Incarnation,
+        seen_ns: int,
+        tier: int,
+        hash_bytes_max: int,
     ) -> None:
         self._partition = partition
         self._incarnation = incarnation
         self._seen_ns = seen_ns
         self._tier = tier
+        self._hash_bytes_max = hash_bytes_max
         self._previous: Run | None = None
         self._is_uniform = False
         self._blocks = 0
-        self.hash_bytes_max = WIDTH_MAX
         self.dropped = 0
 
     def write(self, hashes: Sequence[bytes], counts: TokenCounts, packed: bytes = b"") -> None:
@@ -86,7 +91,8 @@ class StretchWriter:
                 part = packed[at * stride : stop * stride]
                 at += self._add(hashes[at:stop], part, counts[at:stop])
             else:
-                at += self._refresh(run, hashes[at], packed, at * stride, counts[at:])
+                rest = counts[at:] if at else counts
+                at += self._refresh(run, hashes[at], packed, at * stride, rest)
 
     def _add(self, hashes: Sequence[bytes], packed: bytes, counts: TokenCounts) -> int:
         """Add blocks of which the first is unknown; return how many were handled."""
@@ -115,7 +121,7 @@ class StretchWriter:
         return len(hashes)
 
     def _add_single(self, block_hash: bytes, counts: TokenCounts) -> None:
-        if len(block_hash) > self.hash_bytes_max:
+        if len(block_hash) > self._hash_bytes_max:
             self.dropped += 1
             return
         run = self._partition.add_run([block_hash], pack_single(block_hash), compact(counts))
@@ -148,26 +154,27 @@ class StretchWriter:
                 start = run.position(block_hash)
                 if comparable:
                     extent = common_blocks(packed, at, run.packed, start * stride, stride)
-        counts = counts[:extent]
-        if self._is_current(run, start, counts):
+        if extent < len(counts):
+            counts = counts[:extent]
+        hold = run.holds.get(self._incarnation)
+        if hold is not None and self._is_current(hold, start, counts):
             self._previous = None
             return extent
         if extent != run.length:
             run = carve(partition, run, start, extent)
-        self._overwrite(run, counts)
+            hold = run.holds.get(self._incarnation)
+        self._overwrite(run, hold, counts)
         self._link(run)
         return extent
 
-    def _is_current(self, run: Run, start: int, counts: TokenCounts) -> bool:
+    def _is_current(self, hold: Hold, start: int, counts: TokenCounts) -> bool:
         """Tell whether the report changes nothing, so that nothing needs cutting."""
-        hold = run.holds.get(self._incarnation)
-        if hold is None or hold.last_seen_ns != self._seen_ns or hold.tier != self._tier:
+        if hold.last_seen_ns != self._seen_ns or hold.tier != self._tier:
             return False
-        own = run.token_counts if hold.token_counts is None else hold.token_counts
+        own = hold.run.token_counts if hold.token_counts is None else hold.token_counts
         return same_counts(own[start : start + len(counts)], counts)
 
-    def _overwrite(self, run: Run, counts: TokenCounts) -> None:
-        hold: Hold | None = run.holds.get(self._incarnation)
+    def _overwrite(self, run: Run, hold: Hold | None, counts: TokenCounts) -> None:
         if hold is None:
             hold = self._partition.add_hold(run, self._incarnation, self._seen_ns, self._tier)
         else:
@@ -205,6 +212,6 @@ def same_counts(left: Sequence[int], right: Sequence[int]) -> bool:
 
     Complexity: O(1) for two ranges, O(length) otherwise.
     """
-    if isinstance(left, range) and isinstance(right, range):
+    if type(left) is type(right):
         return left == right
     return tuple(left) == tuple(right)

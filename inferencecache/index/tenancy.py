@@ -15,6 +15,7 @@ one key. Empty containers are removed at once, so presence is membership.
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from inferencecache.index.age_order import AgeOrder
@@ -138,7 +139,7 @@ class TenantState:
         self.keys = 0
         self.entries = 0
         self.head_hint: int | None = None
-        self.ages = TenantAges(lambda seen_ns: ledger.hint(self, seen_ns))
+        self.ages = TenantAges(partial(ledger.hint, self))
         self.stats_order: AgeOrder[StatsRecord] = AgeOrder(lambda _: 0)
         self.cleared: deque[Incarnation] = deque()
 
@@ -288,11 +289,14 @@ class Ledger:
             self._move_head(tenant, seen_ns)
 
     def _move_head(self, tenant: TenantState, seen_ns: int | None) -> None:
-        if tenant.head_hint is not None:
-            self._heads.discard(tenant, tenant.head_hint)
-        tenant.head_hint = seen_ns
+        was_ns, tenant.head_hint = tenant.head_hint, seen_ns
+        heads = self._heads
+        if was_ns is not None:
+            if seen_ns is not None and heads.advance(was_ns, seen_ns, -tenant.number):
+                return
+            heads.discard(tenant, was_ns)
         if seen_ns is not None:
-            self._heads.add(tenant, seen_ns)
+            heads.add(tenant, seen_ns)
 
     def hint_used(self) -> None:
         """Take anew the hints of tenants with used holds, after their algorithm may have changed.
@@ -321,11 +325,16 @@ class Ledger:
 
         Complexity: O(log tenants), amortised over the changes that made hints stale.
         """
-        while (tenant := self._heads.oldest()) is not None:
+        tenant = self._heads.oldest()
+        while tenant is not None:
             victim = tenant.ages.victim(algorithm_of(tenant.tenant_id))
-            if victim is not None and victim.last_seen_ns == tenant.head_hint:
+            seen_ns = victim.last_seen_ns if victim is not None else None
+            if seen_ns == tenant.head_hint:
                 return victim
-            self._move_head(tenant, victim.last_seen_ns if victim is not None else None)
+            self._move_head(tenant, seen_ns)
+            before, tenant = tenant, self._heads.oldest()
+            if tenant is before:
+                return victim
         return None
 
     def heads(self) -> list[TenantState]:

@@ -12,8 +12,9 @@ from typing import Final
 
 from inferencecache.index.packed_hashes import PackedHashes
 from inferencecache.index.packing import pack_uniform
+from inferencecache.index.run import OWN_TIER
 from inferencecache.index.token_counts import TokenCounts, compact, cumulative
-from inferencecache.types import COLDEST_TIER, CacheTier, StatsReport
+from inferencecache.types import COLDEST_TIER, StatsReport
 
 _PACKED_BLOCKS_MAX: Final = 2_048
 """Longest stretch packed at once, and longest made of single prefixes; neither gives way."""
@@ -297,8 +298,8 @@ class StateUpdate:
         packed: bytes = b"",
     ) -> None:
         tier, adapter_id = kind
-        stored_tier = tier if tier > 0 else CacheTier.T1 if tier == 0 else COLDEST_TIER
-        self.stretches.append(Stretch(adapter_id, int(stored_tier), hashes, counts, packed))
+        stored_tier = tier if tier > 0 else OWN_TIER if tier == 0 else COLDEST_TIER
+        self.stretches.append(Stretch(adapter_id, stored_tier, hashes, counts, packed))
 
 
 def _packed(hashes: Sequence[bytes]) -> bytes:

@@ -10,7 +10,11 @@ from inferencecache.index import age_order, growing_map
 from inferencecache.index.age_order import AgeOrder
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["add", "discard", "oldest"]), st.integers(0, 8), st.integers(-3, 3)),
+    st.tuples(
+        st.sampled_from(["add", "discard", "advance", "oldest"]),
+        st.integers(0, 8),
+        st.integers(-3, 3),
+    ),
     max_size=60,
 )
 
@@ -38,6 +42,10 @@ def compare_with_a_plain_list(steps: list[tuple[str, int, int]]) -> None:
         elif action == "discard" and held is not None:
             order.discard(item, held[1])
             plain.remove(held)
+        elif action == "advance" and held is not None and order.advance(held[1], seen_ns, item):
+            assert seen_ns > max(entry[1] for entry in plain)
+            plain.remove(held)
+            plain.append((item, seen_ns))
         oldest_ns = min((entry[1] for entry in plain), default=None)
         tied = [entry[0] for entry in plain if entry[1] == oldest_ns]
 
@@ -45,3 +53,19 @@ def compare_with_a_plain_list(steps: list[tuple[str, int, int]]) -> None:
         assert order.oldest() == max(tied, default=None)
         assert sorted(order.items()) == sorted(entry[0] for entry in plain)
         assert bool(order) == bool(plain)
+
+
+def test_only_an_item_alone_at_its_stamp_advances() -> None:
+    """Two of a stamp stay, as does one that would not become the newest."""
+    order: AgeOrder[str] = AgeOrder({"a": 1, "b": 2, "c": 3}.__getitem__)
+    for item, seen_ns in (("a", 10), ("b", 10), ("c", 30)):
+        order.add(item, seen_ns)
+
+    assert not order.advance(10, 40, 5)
+    order.discard("b", 10)
+    assert not order.advance(10, 30, 5)
+    assert order.oldest() == "a"
+    assert order.advance(10, 40, 5)
+    assert (order.oldest(), order.oldest_ns()) == ("c", 30)
+    order.discard("c", 30)
+    assert (order.oldest(), order.oldest_ns()) == ("a", 40)

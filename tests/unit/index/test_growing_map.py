@@ -10,7 +10,7 @@ def test_worked_example(monkeypatch: pytest.MonkeyPatch) -> None:
     """The docstring's example, step by step."""
     monkeypatch.setattr(growing_map, "SEGMENT_KEYS", 2)
     stamps: GrowingMap[str] = GrowingMap()
-    assert (stamps.smallest(), stamps.newest, stamps.get(10)) == (None, None, None)
+    assert (stamps.first(), stamps.newest, stamps.get(10)) == (None, None, None)
     for key in (10, 20, 30, 40, 50):
         stamps.append(key, f"at {key}")
     assert [list(segment) for segment in stamps._segments] == [[10, 20], [30, 40], [50]]
@@ -22,7 +22,7 @@ def test_worked_example(monkeypatch: pytest.MonkeyPatch) -> None:
         *(None, "at 10", "at 20"),
         *(None, "at 50", None),
     ]
-    assert (stamps.smallest(), stamps.newest) == (10, 50)
+    assert (stamps.first(), stamps.newest) == ("at 10", 50)
     assert list(stamps.values()) == ["at 10", "at 20", "at 50"]
 
 
@@ -33,7 +33,7 @@ def test_emptied_from_the_front_it_goes_on() -> None:
         stamps.append(key, -key)
     assert max(map(len, stamps._segments)) == growing_map.SEGMENT_KEYS
     for key in range(10_000):
-        assert stamps.smallest() == key
+        assert stamps.first() == -key
         stamps.remove(key)
 
     assert not stamps

@@ -13,7 +13,7 @@ from inferencecache.index import (
     StateUpdate,
 )
 from inferencecache.index.tenancy import DRAINED_MODELS_MAX
-from inferencecache.types import EvictionAlgorithm, PartitionKey
+from inferencecache.types import EvictionAlgorithm, PartitionKey, StatsReport
 
 KEY = PartitionKey("t", "m", "vllm", "")
 OLD = [b"o1", b"o2", b"o3", b"o4"]
@@ -279,3 +279,22 @@ def test_a_snapshot_in_slices_is_the_snapshot(driver: IndexDriver) -> None:
     assert [row.tenant_id for row in shown[0].tenants] == sorted(
         f"t{number:03d}" for number in range(600)
     )
+
+
+def test_a_tenant_with_nothing_but_statistics_is_swept_after_its_blocks_were_used(
+    driver: IndexDriver, rules: DriverRules
+) -> None:
+    """No hold is left, used or not, and that is no error."""
+    rules.lfu.add("t")
+    update = StateUpdate(tenant_id="t", model_id="m", replica_id="A", hash_scheme="vllm")
+    update.add_chain(OLD, [16] * len(OLD))
+    update.stats = StatsReport(cache_memory_bytes=1, hit_rate=0.5, pressure=0.5)
+    driver.index.report(update, 10)
+    driver.index.credit(KEY, OLD, {"A": len(OLD)})
+    for block in OLD:
+        driver.event(EventType.PREFIX_EVICTED, "A", 11, block)
+
+    driver.index.sweep(12)
+    assert list(driver.index.stats_of("t", "m")) == ["A"]
+    driver.index.sweep(10 + rules.ttl)
+    assert not driver.index.stats_of("t", "m")
