@@ -124,8 +124,8 @@ class GrpcSettings:
         kind=KnobKind.INTEGER,
         unit="prefix entries",
         minimum=1,
-        help="Entries of one update read before the event loop gets its turn. Up to 4,096 that name "
-        "one block each and are alike are read at once, which takes less.",
+        help="Entries of one update read before the event loop gets its turn. Up to 4,096 that "
+        "name one block each and are alike are read at once, which takes less.",
     )
     update_blocks_max: int = knob(
         1_048_576,
