@@ -60,18 +60,22 @@ class BlockTable:
         """Return a block, None if it is not held; what is changed in it stays."""
         shard = self.shards[engine_hash & SHARD_MASK]
         found = shard.get(engine_hash)
-        if isinstance(found, PlainRun):
-            block = shard[engine_hash] = found.take(engine_hash)
-            if found.is_worn:
-                self._dissolve(found)
-            return block
+        if type(found) is PlainRun:
+            found = shard[engine_hash] = self._take(found, engine_hash)
         return found
+
+    def _take(self, run: PlainRun, engine_hash: int) -> Block:
+        """Return a block of *run*, to be kept on its own or not at all."""
+        block = run.take(engine_hash)
+        if run.is_worn:
+            self._dissolve(run)
+        return block
 
     def look(self, engine_hash: int) -> Block | None:
         """Return a block as it is now, perhaps a copy; None if it is not held."""
         found = self.shards[engine_hash & SHARD_MASK].get(engine_hash)
-        if isinstance(found, PlainRun):
-            return found.block(found.position(engine_hash, 0))
+        if type(found) is PlainRun:
+            return found.block(found.position(engine_hash))
         return found
 
     def _dissolve(self, run: PlainRun) -> None:
@@ -125,9 +129,9 @@ class BlockTable:
 
     def pop(self, engine_hash: int) -> Block | None:
         """Remove and return a block, None if it is not held."""
-        block = self.get(engine_hash)
+        found = self.shards[engine_hash & SHARD_MASK].pop(engine_hash, None)
+        block = self._take(found, engine_hash) if type(found) is PlainRun else found
         if block is not None:
-            del self.shards[engine_hash & SHARD_MASK][engine_hash]
             stretch = block.stretch
             hashes = stretch.engine_hashes
             if hashes[-1] == engine_hash:
@@ -161,7 +165,7 @@ class BlockTable:
                 found = self.shards[engine_hash & SHARD_MASK].get(engine_hash)
                 if found is None or found.stretch is not stretch:
                     continue
-                if isinstance(found, Block):
+                if type(found) is not PlainRun:
                     yield engine_hash, found
                     continue
                 position = found.position(engine_hash, position + 1 if found is run else 0)
@@ -172,7 +176,7 @@ class BlockTable:
         """Yield every block, in no order, as copies; nothing may change meanwhile."""
         for shard in self.shards:
             for engine_hash, found in shard.items():
-                if isinstance(found, Block):
+                if type(found) is not PlainRun:
                     yield engine_hash, found
                 else:
                     yield engine_hash, found.block(found.position(engine_hash))

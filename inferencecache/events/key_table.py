@@ -17,7 +17,12 @@ T1_HOLDER: Final = 1
 T2_HOLDER: Final = 1 << 32
 T1_MASK: Final = T2_HOLDER - 1
 
-_WEIGHTS: Final = {GPU_TIER: T1_HOLDER, HOST_TIER: T2_HOLDER, NOWHERE: 0}
+
+def _weight(tier: CacheTier) -> int:
+    """Return what a holder at *tier* adds; by identity, for hashing an enum takes long."""
+    if tier is GPU_TIER:
+        return T1_HOLDER
+    return T2_HOLDER if tier is HOST_TIER else 0
 
 
 def best_tier(holders: int) -> CacheTier:
@@ -80,7 +85,10 @@ class KeyTable:
         """Let one holder go from tier *before* to *after*; return the key's best tiers."""
         partition = self.partition(adapter_id)[key & SHARD_MASK]
         old = partition.get(key, 0)
-        new = old - _WEIGHTS[before] + _WEIGHTS[after]
+        if old == T1_HOLDER and before is GPU_TIER and after is NOWHERE:
+            del partition[key]  # an eviction, as most calls are
+            return GPU_TIER, NOWHERE
+        new = old - _weight(before) + _weight(after)
         assert new >= 0, "a holder left that had never come"  # noqa: S101 - our own invariant
         if new:
             partition[key] = new

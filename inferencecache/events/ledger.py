@@ -27,7 +27,6 @@ from inferencecache.events.mediums import (
     one_copy,
     tier_of,
     with_copy,
-    without_copy,
     without_lane,
 )
 from inferencecache.events.messages import BlockStored
@@ -152,7 +151,7 @@ class Ledger:
         block = group.blocks.get(engine_hash)
         if block is None or not copies_in(block.holding, lane):
             return False
-        holding = without_copy(block.holding, lane)
+        holding = block.holding - one_copy(lane)
         if not holding and infer and lane == GPU_LANE and not block.is_opaque:
             holding = one_copy(INFERRED_LANE)
             self._inferred[group, engine_hash] = None
@@ -173,7 +172,8 @@ class Ledger:
             block = group.blocks.pop(current)
             if block is None:
                 continue
-            self._inferred.pop((group, current), None)
+            if self._inferred:
+                self._inferred.pop((group, current), None)
             self.blocks_total -= 1
             before, block.holding = block.tier, 0
             self._move_keys(block, before, NOWHERE, changes)
@@ -183,20 +183,20 @@ class Ledger:
     def _move_keys(
         self, block: Block, before: CacheTier, after: CacheTier, changes: Changes
     ) -> None:
+        adapter_id = block.stretch.adapter_id
         for position, key in enumerate(block.keys):
-            old, new = self.keys.move(block.adapter_id, key, before, after)
-            if new == NOWHERE:
-                self._evict(block, position, changes)
-            elif new != old:
-                changes.store(self._single(block, position, block.adapter_id, new))
+            old, new = self.keys.move(adapter_id, key, before, after)
+            if new is NOWHERE:
+                changes.evict(adapter_id, key)
+                if not adapter_id:
+                    self._put_back(block, position, changes)
+            elif new is not old:
+                changes.store(self._single(block, position, adapter_id, new))
 
-    def _evict(self, block: Block, position: int, changes: Changes) -> None:
-        """Evict a key; the index takes a base key for every adapter's, so others are put back."""
+    def _put_back(self, block: Block, position: int, changes: Changes) -> None:
+        """Store an evicted base key of other adapters again, since the index takes it for all."""
         key = block.keys[position]
-        changes.evict(block.adapter_id, key)
-        if block.adapter_id:
-            return
-        for adapter_id in self.keys.other_adapters(block.adapter_id, key):
+        for adapter_id in self.keys.other_adapters("", key):
             tier = self.keys.tier(adapter_id, key)
             changes.store(self._single(block, position, adapter_id, tier))
 

@@ -77,7 +77,7 @@ class LoneStores:
             before, tokens = None, size
             if parent_hash is not None:
                 parent = shards[parent_hash & SHARD_MASK].get(parent_hash)
-                if isinstance(parent, PlainRun):
+                if type(parent) is PlainRun:
                     parent = table.get(parent_hash)
                 if (
                     parent is None

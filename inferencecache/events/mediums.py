@@ -63,11 +63,6 @@ def with_copy(holding: int, lane: int, copies_max: int) -> int:
     return holding + one_copy(lane) if copies_in(holding, lane) < copies_max else holding
 
 
-def without_copy(holding: int, lane: int) -> int:
-    """Return *holding* with one copy less, or unchanged when there is none."""
-    return holding - one_copy(lane) if copies_in(holding, lane) else holding
-
-
 def without_lane(holding: int, lane: int) -> int:
     """Return *holding* without any copy in *lane*."""
     return holding & ~(_LANE_MASK << lane * _LANE_BITS)

@@ -5,6 +5,8 @@ last block is continued or the engine evicts it. So a store of plain blocks is r
 whole, and a block of it is made when somebody asks for it.
 """
 
+from typing import final
+
 import msgspec
 
 from inferencecache.events.blocks import Block
@@ -14,6 +16,7 @@ from inferencecache.events.stretch import Stretch
 _LONE_HOLDING = one_copy(GPU_LANE)
 
 
+@final
 class PlainRun(msgspec.Struct, gc=False):
     """Blocks that each are one index block with one copy on the GPU, and continue one another.
 
@@ -43,24 +46,31 @@ class PlainRun(msgspec.Struct, gc=False):
         return 2 * self.taken > len(self.keys)
 
     def take(self, engine_hash: int) -> Block:
-        """Return a block, to be kept on its own from now on."""
-        self.taken += 1
-        return self.block(self.position(engine_hash))
+        """Return a block, to be kept on its own from now on.
 
-    def position(self, engine_hash: int, guess: int = -1) -> int:
+        Complexity:
+            Constant for one after the other from either end, which is how engines evict prompts;
+            else linear in the run, which is no longer than a stretch.
+        """
+        hashes, taken = self.engine_hashes, self.taken
+        self.taken += 1
+        if hashes[-1 - taken] == engine_hash:
+            return self.block(len(hashes) - 1 - taken)
+        return self.block(self.position(engine_hash, taken))
+
+    def position(self, engine_hash: int, guess: int = 0) -> int:
         """Return where a block is in the run; it is.
 
         Args:
             engine_hash: Its label.
-            guess: Where it may be; -1 for the end.
+            guess: Where it may be, >= 0.
 
         Complexity:
-            Constant if the guess is right, else linear in the run, which is no longer than a
-            stretch.
+            Constant if the guess is right, else linear in the run.
         """
         hashes = self.engine_hashes
         if guess < len(hashes) and hashes[guess] == engine_hash:
-            return guess % len(hashes)
+            return guess
         return hashes.index(engine_hash)
 
     def block(self, position: int) -> Block:

@@ -1,7 +1,7 @@
 """A table of blocks is a dictionary that remembers its order, whatever is put in and taken out."""
 
 from engine_events import Producer, keys, removed, stored, tokens
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inferencecache.events.block_table import BlockTable
@@ -30,6 +30,7 @@ def add_run(table: BlockTable, model: dict[int, Block], labels: range) -> None:
         model.update((label, run.block(position)) for position, label in enumerate(labels))
 
 
+@settings(deadline=None)  # large examples check a large table thirty times
 @given(st.lists(RUNS, max_size=30))
 def test_it_does_what_a_dictionary_does(runs: list[tuple[int, int, str]]) -> None:
     """Insertions one by one and in runs, looks and removals, from either end."""

@@ -66,7 +66,7 @@ def general_mapper() -> EventMapper:
     return mapper
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(histories())
 def test_a_row_does_what_its_stores_do(events: list[BlockStored | BlockRemoved]) -> None:
     """In one batch, in one each, or the general way: the same operations, counts and blocks."""

@@ -31,12 +31,21 @@ def test_a_block_knows_its_place() -> None:
     assert run.block(3) == Block(1_003, 384, run.stretch, 1, 1_002, None)
 
 
-@pytest.mark.parametrize("guess", [-1, 0, 1, 2, 3, 4, 50])
+@pytest.mark.parametrize("guess", [0, 1, 2, 3, 4, 50])
 def test_a_guess_is_only_a_guess(guess: int) -> None:
     """A block is found wherever it is thought to be."""
     run = run_of(BlockTable(), 0, 4)
 
     assert [run.position(label, guess) for label in range(4)] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [3, 0, 2, 1], [1, 3, 0, 2]])
+def test_blocks_are_taken_in_any_order(order: list[int]) -> None:
+    """The end that is taken from is a guess as well."""
+    run = run_of(BlockTable(), 0, 4)
+
+    assert [run.take(label) for label in order] == [run.block(label) for label in order]
+    assert run.taken == 4
 
 
 def test_a_run_goes_in_whole_or_not_at_all() -> None:
