@@ -22,6 +22,9 @@ _DELTA: Final = b"delta"
 _NO_TOKENS: Final = b"message_delta"
 """An event of Anthropic's that tells of the end, in spite of its name."""
 
+_READER: Final = msgspec.json.Decoder(float_hook=float)
+"""By itself it takes 20 microseconds for a number above 1e284; an answer may be full of them."""
+
 _USAGE: Final = re.compile(rb'(?<!\\)"usage"\s*:\s*(?=\{)')
 
 
@@ -136,7 +139,7 @@ class AnswerScan:
 def _decoded(data: bytes) -> object:
     """Return the document, None if it is none."""
     try:
-        return msgspec.json.decode(data)
+        return _READER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

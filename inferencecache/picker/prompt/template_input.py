@@ -13,9 +13,12 @@ import msgspec
 
 from inferencecache.picker.fleet import EngineKind
 from inferencecache.picker.prompt.conversation import Conversation, Message
+from inferencecache.picker.request.envelope import read_float
 
 MEDIA_MARK: Final = "\ue000 inferencecache: media \ue001"
 """Stands where the first picture does; what the template writes before it is what counts."""
+
+_ARGUMENTS: Final = msgspec.json.Decoder(float_hook=read_float)
 
 
 def template_variables(
@@ -115,7 +118,7 @@ def _arguments(arguments: object) -> object:
     if not isinstance(arguments, str):
         return {} if arguments is None else arguments
     try:
-        return msgspec.json.decode(arguments) if arguments else {}
+        return _ARGUMENTS.decode(arguments) if arguments else {}
     except (msgspec.MsgspecError, UnicodeError):
         return arguments
 

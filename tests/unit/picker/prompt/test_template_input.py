@@ -1,5 +1,6 @@
 """What templates are given is what engines give them."""
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -84,6 +85,7 @@ def test_sglang_shows_only_tools_that_may_be_called(
         ({"a": 1}, {"a": 1}),
         ("{broken", "{broken"),
         ("\ud800", "\ud800"),
+        ('{"a": [1e308, -1e400]}', {"a": [1e308, -inf]}),
     ],
     ids=repr,
 )
