@@ -6,6 +6,7 @@ A thread would not do: whoever reads JSON holds the interpreter until it is done
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -43,7 +44,7 @@ class BodyReader:
 
         Raises:
             BadBodyError: It is no inference request.
-            BrokenProcessPool: The process that read it died; the next body gets a new one.
+            BrokenProcessPool: Two processes that read it died; the next body gets a new one.
         """
         if content.length <= self._settings.inline_bytes_max:
             with suppress(LaboriousBodyError):
@@ -60,18 +61,26 @@ class BodyReader:
             self._processes = None
 
     async def _read_elsewhere(self, data: bytes, *, may_lack_model: bool) -> InferenceRequest:
+        """Have a process read *data*; if that dies of something else, another one."""
+        parse = partial(parse_body, data, self._settings, may_lack_model=may_lack_model)
+        try:
+            return await self._run(parse)
+        except BrokenProcessPool:
+            return await self._run(parse)
+
+    async def _run(self, parse: Callable[[], InferenceRequest]) -> InferenceRequest:
         if self._processes is None:
             self._processes = ProcessPoolExecutor(
                 self._settings.processes_max,
                 mp_context=get_context("spawn"),
                 initializer=_serve_parent,
             )
-        loop = asyncio.get_running_loop()
-        parse = partial(parse_body, data, self._settings, may_lack_model=may_lack_model)
+        processes = self._processes
         try:
-            return await loop.run_in_executor(self._processes, parse)
+            return await asyncio.get_running_loop().run_in_executor(processes, parse)
         except BrokenProcessPool:
-            self.close()
+            if self._processes is processes:  # nobody who met the same has new ones yet
+                self.close()
             raise
 
 

@@ -1,27 +1,64 @@
 """Large bodies are read by a process that may die."""
 
+import asyncio
+import os
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
 from inferencecache.picker.bodies import Rope
 from inferencecache.settings.picker import PickerParseSettings
+from inferencecache.transport import picker_reader
 from inferencecache.transport.picker_reader import BodyReader
 
+DEAD = 9
 BODY = Rope([b'{"model":"m","prompt":"', b"x" * 5_000, b'"}'])
 
 
+def die(*_: object, **__: object) -> None:
+    """End the process that reads."""
+    os._exit(DEAD)
+
+
+def kill_processes(reader: BodyReader) -> None:
+    """End the processes of *reader* as the system does when memory runs out."""
+    assert reader._processes is not None
+    for process in reader._processes._processes.values():
+        process.kill()
+        process.join()
+
+
 async def test_a_reader_that_dies_is_replaced() -> None:
-    """One body fails, the next one is read."""
+    """Nobody's body has to do with that."""
     reader = BodyReader(PickerParseSettings(inline_bytes_max=100))
     try:
         assert (await reader.read(BODY)).model == "m"
-        assert reader._processes is not None
-        for process in reader._processes._processes.values():
-            process.kill()
-            process.join()
-        with pytest.raises(BrokenProcessPool):
-            await reader.read(BODY)
+        kill_processes(reader)
+        assert (await reader.read(BODY)).model == "m"
+    finally:
+        reader.close()
+
+
+async def test_several_that_met_a_dead_reader_share_the_next_one() -> None:
+    """Whoever learns of it late does not end the process that others use by now."""
+    reader = BodyReader(PickerParseSettings(inline_bytes_max=100, processes_max=3))
+    try:
+        await reader.read(BODY)
+        kill_processes(reader)
+        read = await asyncio.gather(*(reader.read(BODY) for _ in range(12)))
+        assert [body.model for body in read] == ["m"] * 12
+    finally:
+        reader.close()
+
+
+async def test_a_body_that_kills_its_readers_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets a second reader, and no third; the next body has one again."""
+    reader = BodyReader(PickerParseSettings(inline_bytes_max=100))
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(picker_reader, "parse_body", die)
+            with pytest.raises(BrokenProcessPool):
+                await reader.read(BODY)
         assert (await reader.read(BODY)).model == "m"
     finally:
         reader.close()
