@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from itertools import count
 from random import Random
 from typing import Any, Final
 
@@ -99,6 +100,7 @@ class PickerPlugins:
         self.on_change: Callable[[Director], None] = _ignore
         self._runner = ProducerTasks(parts.clock, parts.settings.producers_max)
         self._source = PickerConfigSource(parts.settings.config_file, parts.resources, parts.clock)
+        self._keys = count(1)
         self._config = self._source.read()
         self._seen: _Seen = self._config
         self._settled: _Seen = self._config
@@ -155,6 +157,7 @@ class PickerPlugins:
                 runner=self._runner,
                 observer=self.watch,
                 attributes_max=self._parts.settings.attributes_max,
+                keys=self._keys,
             )
         )
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.picker.pipeline import FailureKind, Produced, ProducerWork
+from inferencecache.picker.pipeline.guard import PluginFailure
 from inferencecache.picker.pipeline.producer_plan import ProducerStep
 
 _NOW_NS: Final = 0
@@ -34,7 +35,10 @@ class _Running:
         return self.started_ns + self.step.timeout_ns
 
 
-Tasks = dict[asyncio.Task[Produced], _Running]
+_Product = Produced | PluginFailure
+"""What a task comes to; whatever else it raises, it keeps to itself."""
+
+Tasks = dict[asyncio.Task[_Product], _Running]
 
 
 class ProducerTasks:
@@ -48,7 +52,7 @@ class ProducerTasks:
     def __init__(self, clock: Clock, running_max: int) -> None:
         self._clock = clock
         self._running_max = running_max
-        self._tasks: set[asyncio.Task[Produced]] = set()
+        self._tasks: set[asyncio.Task[_Product]] = set()
 
     def __len__(self) -> int:
         """Return how many are running, stragglers included."""
@@ -102,23 +106,30 @@ class ProducerTasks:
                 task.cancel()
                 work.fell_out(running.step, FailureKind.TIMEOUT)
 
-    def _done(self, task: asyncio.Task[Produced]) -> None:
+    def _done(self, task: asyncio.Task[_Product]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # a straggler's counts as seen
 
 
-async def _produce(step: ProducerStep, work: ProducerWork) -> Produced:
-    """Return what a producer found; whatever it does wrong, even before it waits, is its task's."""
-    return await step.plugin.produce(work.request, work.endpoints)
+async def _produce(step: ProducerStep, work: ProducerWork) -> _Product:
+    """Return what a producer found; whatever it does wrong, even before it waits, is its task's.
+
+    But for the end of the program, which the loop would not leave to the task.
+    """
+    try:
+        return await step.plugin.produce(work.request, work.endpoints)
+    except SystemExit as error:
+        return PluginFailure(error)
 
 
-def _tell(work: ProducerWork, task: asyncio.Task[Produced], running: _Running, now_ns: int) -> None:
+def _tell(work: ProducerWork, task: asyncio.Task[_Product], running: _Running, now_ns: int) -> None:
     if task.cancelled():
         work.fell_out(running.step, FailureKind.RAISED)
         return
     error = task.exception()
-    if error is not None:
-        work.fell_out(running.step, FailureKind.RAISED, error)
+    product = PluginFailure(error) if error is not None else task.result()
+    if isinstance(product, PluginFailure):
+        work.fell_out(running.step, FailureKind.RAISED, product.error)
     else:
-        work.finished(running.step, task.result(), now_ns - running.started_ns)
+        work.finished(running.step, product, now_ns - running.started_ns)

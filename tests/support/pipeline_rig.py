@@ -280,14 +280,14 @@ class Scoring:
 class Raising:
     """Raises in every hook that it is asked for by name."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: BaseException | None = None) -> None:
         self.error = error or RuntimeError("told to")
 
     def _raise(self, *_: object) -> object:
         raise self.error
 
 
-def raising(hook: str, error: Exception | None = None) -> object:
+def raising(hook: str, error: BaseException | None = None) -> object:
     """Return a plugin with one hook that raises."""
     return type("Raising", (Raising,), {hook: Raising._raise})(error)
 

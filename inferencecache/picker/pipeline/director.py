@@ -16,9 +16,10 @@ PreAdmitter, an Admitter, and PreRequest plugins that fail for two endpoints in 
 fails is left out, told to the observer, and named in :attr:`PipelineRun.degraded`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import count
+from typing import TypeVarTuple, Unpack
 
 import msgspec
 
@@ -26,7 +27,7 @@ from inferencecache.picker.choice import Outcome, Question, Refusal
 from inferencecache.picker.decisions import DecisionFollower, Ending
 from inferencecache.picker.pipeline.attributes import WritableAttributes
 from inferencecache.picker.pipeline.endpoint import EndpointView
-from inferencecache.picker.pipeline.faults import DeniedError
+from inferencecache.picker.pipeline.faults import DeniedError, InvalidAnswerError
 from inferencecache.picker.pipeline.following import ResponseFollower, ResponsePlugins
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
 from inferencecache.picker.pipeline.keys import GIVEN_KEYS
@@ -39,6 +40,8 @@ from inferencecache.picker.pipeline.profile import run_profile
 from inferencecache.picker.pipeline.reasons import token_text
 from inferencecache.picker.pipeline.request import Request
 from inferencecache.picker.pipeline.scheduling import Ranking, SchedulingResult
+
+Arguments = TypeVarTuple("Arguments")
 
 _ATTEMPTS = 2
 """Endpoints that PreRequest plugins are asked about: the best one, and the next best."""
@@ -53,12 +56,14 @@ class DirectorParts:
         runner: Runs producers.
         observer: Counts and logs.
         attributes_max: Most attributes of a request.
+        keys: Names of requests, each once: directors that follow one another share them.
     """
 
     pipeline: Pipeline
     runner: ProducerRunner
     observer: PipelineObserver
     attributes_max: int
+    keys: Iterator[int] = field(default_factory=lambda: count(1))
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,14 +87,13 @@ class Director:
         parts: Its collaborators.
     """
 
-    __slots__ = ("_keys", "_parts", "_produced")
+    __slots__ = ("_parts", "_produced")
 
     def __init__(self, parts: DirectorParts) -> None:
         self._parts = parts
         self._produced = frozenset(
             name for step in parts.pipeline.producers for name in step.produces
         )
-        self._keys = count(1)
 
     @property
     def profile_names(self) -> tuple[str, ...]:
@@ -99,7 +103,7 @@ class Director:
     def open(self, question: Question) -> "PipelineRun":
         """Begin with a request."""
         attributes = WritableAttributes(self._parts.attributes_max)
-        request = Request(next(self._keys), question, attributes)
+        request = Request(next(self._parts.keys), question, attributes)
         return PipelineRun(self._parts, question, request, self._produced)
 
 
@@ -147,9 +151,9 @@ class PipelineRun:
     def pre_admit(self) -> Refusal | None:
         """Let PreAdmitters change the request; the first that raises stops it."""
         for step in self._pipeline.pre_admitters:
-            answer = guarded(step.plugin.pre_admit, self.request)
-            if isinstance(answer, PluginFailure):
-                return self._denied(step.name, Hook.PRE_ADMIT, answer.error)
+            failure = _said(step.plugin.pre_admit, self.request)
+            if failure is not None:
+                return self._denied(step.name, Hook.PRE_ADMIT, failure.error)
         self.request.attributes.is_closed = True
         return None
 
@@ -196,12 +200,12 @@ class PipelineRun:
         """Ask all Admitters; one that breaks has no say."""
         asked = tuple(endpoints)  # a plugin may do with it as it likes
         for step in _with_data(self._pipeline.admitters, self._missing):
-            answer = guarded(step.plugin.admit, self.request, asked)
-            if not isinstance(answer, PluginFailure):
+            failure = _said(step.plugin.admit, self.request, asked)
+            if failure is None:
                 continue
-            if isinstance(answer.error, DeniedError):
-                return self._denied(step.name, Hook.ADMIT, answer.error)
-            self._fail(step.name, Hook.ADMIT, FailureKind.RAISED, answer.error)
+            if isinstance(failure.error, DeniedError):
+                return self._denied(step.name, Hook.ADMIT, failure.error)
+            self._fail(step.name, Hook.ADMIT, _kind(failure.error), failure.error)
         return None
 
     def rank(self, endpoints: Sequence[EndpointView], profile: str = "") -> Ranking:
@@ -268,22 +272,34 @@ class PipelineRun:
         )
         return ResponseFollower(plugins, self.request, endpoint, self._parts.observer)
 
-    def _denied(self, plugin: str, hook: Hook, error: Exception) -> Refusal:
+    def _denied(self, plugin: str, hook: Hook, error: BaseException) -> Refusal:
         """Return the answer to a request that *plugin* stopped."""
         self.request.let_go_of_body()
         if isinstance(error, DeniedError):
             why = token_text(error.reason)
         else:
-            why = FailureKind.RAISED.value
-            self._fail(plugin, hook, FailureKind.RAISED, error)
+            why = _kind(error).value
+            self._fail(plugin, hook, _kind(error), error)
         reason = f"denied_by={plugin};denial={why}"
         return Refusal(outcome=Outcome.POLICY_REJECTED, reason=reason)
 
-    def _fail(self, plugin: str, hook: Hook, kind: FailureKind, error: Exception) -> None:
+    def _fail(self, plugin: str, hook: Hook, kind: FailureKind, error: BaseException) -> None:
         token = f"{plugin}:{kind}"
         if token not in self.degraded:  # several tiers may have asked
             self.degraded.append(token)
         self._parts.observer.plugin_failed(plugin, hook, kind, error)
+
+
+def _said(ask: Callable[[Unpack[Arguments]], object], *args: *Arguments) -> PluginFailure | None:
+    """Return how a plugin says no; one that returns anything might mean that, and has failed."""
+    answer = guarded(ask, *args)
+    if answer is None or isinstance(answer, PluginFailure):
+        return answer
+    return PluginFailure(InvalidAnswerError(f"returned {type(answer).__name__}"))
+
+
+def _kind(error: BaseException) -> FailureKind:
+    return FailureKind.INVALID if isinstance(error, InvalidAnswerError) else FailureKind.RAISED
 
 
 def _with_data(steps: tuple[Named[HookT], ...], missing: set[str]) -> tuple[Named[HookT], ...]:

@@ -1,4 +1,4 @@
-"""What plugins may raise on purpose."""
+"""What plugins may raise on purpose, and what is raised about them."""
 
 from inferencecache.errors import InferenceCacheError
 
@@ -25,3 +25,7 @@ class NoSignalError(InferenceCacheError):
     def __init__(self, signal: str) -> None:
         super().__init__(f"no {signal}")
         self.signal = signal
+
+
+class InvalidAnswerError(InferenceCacheError):
+    """A plugin returned something that its hook may not return."""

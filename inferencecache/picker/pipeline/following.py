@@ -124,7 +124,7 @@ class ResponseFollower:
             if isinstance(answer, PluginFailure):
                 self._failed(step.name, Hook.RESPONSE_BODY, answer.error)
 
-    def _failed(self, plugin: str, hook: Hook, error: Exception) -> None:
+    def _failed(self, plugin: str, hook: Hook, error: BaseException) -> None:
         self._observer.plugin_failed(plugin, hook, FailureKind.RAISED, error)
 
 

@@ -1,7 +1,8 @@
 """The one place where whatever a plugin raises is caught.
 
 Plugins come from anybody; what one of them raises is an answer to the director, which counts it and
-goes on. Nothing else of the picker is called from here.
+goes on. That holds for what ends programs and tasks, too: neither is a plugin's to end. Nothing
+else of the picker is called from here.
 """
 
 from collections.abc import Callable
@@ -18,14 +19,16 @@ class PluginFailure(NamedTuple):
         error: The exception.
     """
 
-    error: Exception
+    error: BaseException
 
 
 def guarded(
     call: Callable[[Unpack[Arguments]], ResultT], *args: *Arguments
 ) -> ResultT | PluginFailure:
-    """Return what *call* returns, or what it raised."""
+    """Return what *call* returns, or what it raised; an interrupt is none of a plugin's."""
     try:
         return call(*args)
-    except Exception as error:  # noqa: BLE001 - third parties may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - third parties may raise anything
         return PluginFailure(error)

@@ -1,12 +1,12 @@
 """Scheduling profiles: filters in order, scorers, one picker."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Final
 
 from inferencecache.picker.pipeline.endpoint import EndpointView
-from inferencecache.picker.pipeline.faults import NoSignalError
+from inferencecache.picker.pipeline.faults import InvalidAnswerError, NoSignalError
 from inferencecache.picker.pipeline.guard import PluginFailure, guarded
 from inferencecache.picker.pipeline.hooks import Filter, Picker, Scorer
 from inferencecache.picker.pipeline.observer import FailureKind, Hook
@@ -17,7 +17,7 @@ from inferencecache.picker.pipeline.scheduling import Ranking, Scored, ScorePart
 _tuple: Final = tuple.__new__
 """Makes a named tuple as its constructor does, but without a call of a Python function."""
 
-Fail = Callable[[str, Hook, FailureKind, Exception], None]
+Fail = Callable[[str, Hook, FailureKind, BaseException], None]
 """Told the plugin, the hook, the way in which it failed, and what it raised."""
 
 
@@ -100,10 +100,13 @@ def _filtered(
 def _kept(
     step: Filter, request: Request, endpoints: tuple[EndpointView, ...]
 ) -> tuple[EndpointView, ...]:
-    kept = set(map(id, step.filter(request, endpoints)))
+    answer = step.filter(request, endpoints)
+    if not isinstance(answer, Iterable):
+        raise InvalidAnswerError(f"returned {type(answer).__name__} for endpoints")
+    kept = set(map(id, answer))
     left = tuple([endpoint for endpoint in endpoints if id(endpoint) in kept])
     if len(left) != len(kept):
-        raise _InvalidAnswerError("returned an endpoint that it was not given")
+        raise InvalidAnswerError("returned an endpoint that it was not given")
     return left
 
 
@@ -121,13 +124,17 @@ def _clamped(
     scorer: Scorer, request: Request, endpoints: Sequence[EndpointView]
 ) -> tuple[float, ...]:
     scores = scorer.score(request, endpoints)
-    if len(scores) != len(endpoints):
-        raise _InvalidAnswerError(f"returned {len(scores)} scores for {len(endpoints)} endpoints")
-    if isnan(sum(scores)):
-        raise _InvalidAnswerError("returned a score that is not a number")
-    if min(scores) >= 0.0 and max(scores) <= 1.0:
-        return tuple(scores)
-    return tuple([min(max(float(score), 0.0), 1.0) for score in scores])
+    try:
+        if len(scores) != len(endpoints):
+            what = f"returned {len(scores)} scores for {len(endpoints)} endpoints"
+            raise InvalidAnswerError(what)
+        if isnan(sum(scores)):
+            raise InvalidAnswerError("returned a score that is not a number")
+        if min(scores) >= 0.0 and max(scores) <= 1.0:
+            return tuple(scores)
+        return tuple([min(max(float(score), 0.0), 1.0) for score in scores])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidAnswerError("returned something else than a list of numbers") from error
 
 
 def _order(
@@ -148,8 +155,10 @@ def _order(
 
 def _picked(picker: Picker, request: Request, scored: Sequence[Scored]) -> Sequence[Scored]:
     picked = picker.pick(request, scored)
+    if not isinstance(picked, Sequence):
+        raise InvalidAnswerError(f"returned {type(picked).__name__} for endpoints")
     if not picked or not (_is_part(picked, scored) or _names_part(picked, scored)):
-        raise _InvalidAnswerError("returned no endpoint, a strange one, or one of them twice")
+        raise InvalidAnswerError("returned no endpoint, a strange one, or one of them twice")
     return picked
 
 
@@ -165,11 +174,7 @@ def _names_part(picked: Sequence[Scored], scored: Sequence[Scored]) -> bool:
     return len(taken) == len(picked) and taken <= {id(entry.endpoint) for entry in scored}
 
 
-class _InvalidAnswerError(Exception):
-    """A plugin returned something that its hook may not return."""
-
-
-def _kind(error: Exception) -> FailureKind:
+def _kind(error: BaseException) -> FailureKind:
     if isinstance(error, NoSignalError):
         return FailureKind.NO_SIGNAL
-    return FailureKind.INVALID if isinstance(error, _InvalidAnswerError) else FailureKind.RAISED
+    return FailureKind.INVALID if isinstance(error, InvalidAnswerError) else FailureKind.RAISED

@@ -61,6 +61,11 @@ class Stubborn(Waiting):
         return await Making.produce(self, request, endpoints)
 
 
+async def ending(*_: object) -> Produced:
+    """Call an end to everything."""
+    raise SystemExit(3)
+
+
 def run_of(runner: ProducerTasks, noted: Noted | None = None, **plugins: object) -> PipelineRun:
     """Return a run whose producers are tasks of *runner*."""
     return director(pipeline(**plugins), noted, runner).open(question())
@@ -94,6 +99,18 @@ async def test_a_dependant_sees_what_it_needs() -> None:
     dependant.produce = produce
     await run_of(task_runner(), slow=slow, maker=Making(A), dependant=dependant).produce([])
     assert seen == [1]
+
+
+async def test_a_producer_does_not_end_the_program() -> None:
+    """The event loop would, and with it the server."""
+    noted = Noted()
+    gone = Making(A)
+    gone.produce = ending
+    run = run_of(task_runner(), noted, gone=gone, other=Making(C))
+    await run.produce(workers("e"))
+    assert run.degraded == ["gone:raised"]
+    assert list(run.request.attributes) == ["c"]
+    assert [kind for _, _, kind in noted.failures] == [FailureKind.RAISED]
 
 
 async def test_a_late_producer_fails_alone_and_says_nothing() -> None:

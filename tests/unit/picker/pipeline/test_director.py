@@ -1,6 +1,9 @@
 """The director: who is asked in which order, and what a failure leads to."""
 
+from asyncio import CancelledError
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
 
 import pytest
 from pipeline_rig import (
@@ -20,6 +23,7 @@ from inferencecache.picker.choice import Outcome, Refusal
 from inferencecache.picker.decisions import Ending
 from inferencecache.picker.pipeline import (
     DeniedError,
+    Director,
     EndpointView,
     FailureKind,
     Hook,
@@ -100,6 +104,15 @@ def test_requests_have_keys_of_their_own() -> None:
     assert {run.request.request_id for run in runs} == {"same"}
 
 
+def test_directors_that_follow_one_another_share_keys() -> None:
+    """A plugin may remember beyond the configuration that it was made for."""
+    keys = count(1)
+    parts = director(pipeline())._parts
+    first, second = (Director(replace(parts, keys=keys)) for _ in range(2))
+    opened = [each.open(question()).request.key for each in (first, second, first)]
+    assert opened == [1, 2, 3]
+
+
 def test_the_first_pre_admitter_that_denies_stops_the_request() -> None:
     """With its reason; the others are not asked."""
     later = Everything()
@@ -131,6 +144,39 @@ def test_a_pre_admitter_that_breaks_stops_it_as_well() -> None:
         "denied_by=door;denial=raised",
     )
     assert noted.failures == [("door", Hook.PRE_ADMIT, FailureKind.RAISED)]
+
+
+@pytest.mark.parametrize("answer", [False, True, "no"])
+def test_who_admits_says_nothing(answer: object) -> None:
+    """Whoever returns something may mean a denial, which is no answer to be passed over."""
+    odd = type("Odd", (), {"pre_admit": lambda *_: answer, "admit": lambda *_: answer})()
+    noted = Noted()
+    run = director(pipeline(odd=odd), noted).open(question())
+    refusal = run.pre_admit()
+    assert refusal is not None
+    assert refusal.reason == "denied_by=odd;denial=invalid"
+    assert run.admit(workers("a")) is None
+    assert run.degraded == ["odd:invalid"]
+    assert noted.failures == [
+        ("odd", Hook.PRE_ADMIT, FailureKind.INVALID),
+        ("odd", Hook.ADMIT, FailureKind.INVALID),
+    ]
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), CancelledError()])
+def test_no_hook_ends_the_program_or_the_task(error: BaseException) -> None:
+    """What libraries call when they are used wrongly may be just that."""
+    run = director(pipeline(odd=raising("pre_admit", error))).open(question())
+    refusal = run.pre_admit()
+    assert refusal is not None
+    assert refusal.reason == "denied_by=odd;denial=raised"
+
+
+def test_an_interrupt_is_not_a_plugins() -> None:
+    """Somebody wants the program to end."""
+    run = director(pipeline(odd=raising("pre_admit", KeyboardInterrupt()))).open(question())
+    with pytest.raises(KeyboardInterrupt):
+        run.pre_admit()
 
 
 def test_all_admitters_must_say_yes() -> None:

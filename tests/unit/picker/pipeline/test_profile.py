@@ -97,14 +97,17 @@ def test_a_failing_scorer_is_left_out_and_named() -> None:
     assert noted.failures == [("bad", Hook.SCORE, FailureKind.RAISED)]
 
 
-@pytest.mark.parametrize("scores", [[1.0], [1.0, float("nan")], [1.0, "x"], None, [1.0] * 3])
+@pytest.mark.parametrize(
+    "scores",
+    [[1.0], [1.0, float("nan")], [1.0, "x"], None, [1.0] * 3, iter([1.0, 1.0]), [1.0, 10**400]],
+)
 def test_scores_that_are_none_are_a_failure(scores: object) -> None:
     """Too few, too many, or not numbers."""
     bad = Scoring()
     bad.score = lambda *_: scores
     run = run_of(bad=bad)
     assert len(run.rank(workers("a", "b")).order) == 2
-    assert run.degraded in (["bad:invalid"], ["bad:raised"])
+    assert run.degraded == ["bad:invalid"]
 
 
 def test_a_failure_in_every_tier_is_named_once() -> None:
@@ -142,6 +145,15 @@ def test_a_failing_filter_leaves_everybody_in() -> None:
     run = run_of(bad=raising("filter"), stray=stray)
     assert len(run.rank(workers("a", "b")).order) == 2
     assert run.degraded == ["bad:raised", "stray:invalid"]
+
+
+@pytest.mark.parametrize("hook", ["filter", "pick"])
+def test_endpoints_that_are_none_are_a_failure(hook: str) -> None:
+    """Whatever was returned instead."""
+    bad = type("Bad", (), {hook: lambda *_: 7})()
+    run = run_of(bad=bad, good=Scoring(a=0.1, b=0.2))
+    assert names(run.rank(workers("a", "b"))) == ["b", "a"]
+    assert run.degraded == ["bad:invalid"]
 
 
 def test_a_failing_picker_leaves_the_order_of_scores() -> None:
