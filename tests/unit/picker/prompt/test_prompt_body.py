@@ -1,6 +1,7 @@
 """What of a body makes its prompt, and the name that says nothing about it."""
 
 import json
+import time
 
 import pytest
 
@@ -61,6 +62,23 @@ def test_half_a_surrogate_is_read_as_something_harmless() -> None:
     body = read(b'{"messages": [{"role": "user", "content": "a\\ud83d"}]}')
 
     assert bytes(body.keys.messages) == b'[{"role": "user", "content": "a\\u263d"}]'
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\uD83D", "\\udfff", "\\uDBff"])
+def test_a_great_many_halves_are_read_at_the_speed_of_memory(half: str) -> None:
+    """Whoever sends them holds up others no longer than with any other text of that length."""
+    count = 200_000
+    spent: dict[str, float] = {}
+    for written in ("\\u00e9", half):
+        data = ('{"messages": [{"role": "user", "content": "' + written * count + '"}]}').encode()
+        started = time.process_time()
+        body = read(data)
+        spent[written] = time.process_time() - started
+        (turn,) = json.loads(bytes(body.keys.messages))
+        assert len(turn["content"]) == count
+        assert turn["content"].encode()  # half a pair has no bytes
+
+    assert spent[half] < 15 * spent["\\u00e9"]
 
 
 def test_a_byte_order_mark_is_no_part_of_a_prompt() -> None:
