@@ -92,8 +92,15 @@ _CALLS: Final = {
 }
 """By method and status; of a Pick only what the client says can be wrong, or too much."""
 
-_UNKNOWN_MODEL: Final = "model=unknown"
-_LIMIT: Final = "limit"
+_NEVER: Final = {
+    "model=unknown": (HTTPStatus.NOT_FOUND, "model_not_found"),
+    "context=exceeds": (HTTPStatus.BAD_REQUEST, "context_length_exceeded"),
+    "api=unsupported": (HTTPStatus.BAD_REQUEST, "unsupported_api"),
+}
+"""Why nobody takes a request that will not be taken later, either."""
+
+_PASSING: Final = frozenset({"limit", "shed"})
+"""What a request is refused for that would be taken at another time."""
 
 
 def refusal_of_call(method: str, status: str, detail: str) -> Refusal:
@@ -130,13 +137,14 @@ def refusal_of_pick(outcome: str, reason: str) -> Refusal:
     if outcome == "BAD_REQUEST":
         return _told(HTTPStatus.BAD_REQUEST, "invalid_request", reason)
     if outcome == "POLICY_REJECTED":
-        is_limit = any(token.partition("=")[0] == _LIMIT for token in tokens)
-        if is_limit and "limit=output_tokens" not in tokens:
+        passes = any(token.partition("=")[0] in _PASSING for token in tokens)
+        if passes and "limit=output_tokens" not in tokens:
             limited = _told(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_exceeded", reason)
             return replace(limited, may_retry_later=True)
         return _told(HTTPStatus.FORBIDDEN, "policy_rejected", reason)
-    if outcome == "NO_WORKERS" and _UNKNOWN_MODEL in tokens:
-        return _told(HTTPStatus.NOT_FOUND, "model_not_found", reason)
+    for token in tokens:
+        if outcome == "NO_WORKERS" and token in _NEVER:
+            return _told(*_NEVER[token], reason)
     nobody = _told(HTTPStatus.SERVICE_UNAVAILABLE, "no_destination", reason)
     return replace(nobody, may_retry_later=True)
 
@@ -158,6 +166,8 @@ _MESSAGES: Final = {
     "rate_limit_exceeded": "A limit is reached",
     "policy_rejected": "A rule does not allow the request",
     "model_not_found": "Nobody serves the model",
+    "context_length_exceeded": "The request fits into no context window of the model",
+    "unsupported_api": "Nobody serves the model by this API",
     "no_destination": "Nobody can take the request now",
 }
 

@@ -5,7 +5,7 @@ from typing import Final
 
 
 class Failure(StrEnum):
-    """Why an attempt came to nothing, before the client was told anything."""
+    """Why an attempt came to nothing."""
 
     STALE_ID = "stale_id"
     """The picker does not know the request any more."""
@@ -21,9 +21,11 @@ class Failure(StrEnum):
     """No answer in time."""
     ODD_ANSWER = "odd_answer"
     """An answer that is none to an inference request."""
+    CUT = "cut"
+    """An answer that ended before its end, of which the client has seen a part."""
 
 
-_WORTH_IT: Final = frozenset(Failure) - {Failure.SLOW, Failure.ODD_ANSWER}
+_WORTH_IT: Final = frozenset(Failure) - {Failure.SLOW, Failure.ODD_ANSWER, Failure.CUT}
 """What took long has cost the client its patience, and may still be worked on."""
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from inferencecache.clock import NS_PER_MS, Clock
 from inferencecache.gateway import AnswerScan, Gaps, answer_headers
+from inferencecache.transport.gateway_fault import AnswerCutError
 from inferencecache.transport.gateway_metrics import GatewayMetrics
 from inferencecache.transport.gateway_reports import ReportLine
 from inferencecache.transport.gateway_upstream import UpstreamError, Upstreams
@@ -59,7 +60,8 @@ class AnswerPasser:
         A cut answer ends the client's connection: it must not look like a whole one.
 
         Raises:
-            ConnectionError: The answer was cut off, or the client has gone.
+            AnswerCutError: The answer was cut off.
+            ConnectionError: The client has gone.
         """
         response = begun.response
         scan = AnswerScan(response.headers.get("Content-Type", ""), self._scan_bytes_max)
@@ -76,7 +78,7 @@ class AnswerPasser:
                 begun.line.abort("REASON_UNSPECIFIED", f"the answer was cut off: {error.reason}")
             if request.transport is not None:
                 request.transport.abort()
-            raise ConnectionResetError(error.reason) from None
+            raise AnswerCutError(error.reason) from None
         finally:
             _report_end(begun.line, response.status, scan, gaps)
         return out

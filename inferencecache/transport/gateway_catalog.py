@@ -10,7 +10,8 @@ REQUESTS: Final = MetricSpec(
     name="inferencecache_gateway_requests_total",
     kind=MetricKind.COUNTER,
     labels=("path", "status"),
-    help="Requests by path and by the status of the answer; 0 where the client left before one.",
+    help="Requests by path and by the status of the answer; 0 where the client's connection ended "
+    "before its end.",
 )
 IN_FLIGHT: Final = MetricSpec(
     name="inferencecache_gateway_inflight",

@@ -33,6 +33,7 @@ from inferencecache.transport.gateway_attempt_log import AttemptLog
 from inferencecache.transport.gateway_backends import Backends
 from inferencecache.transport.gateway_body import ClientBody, PulledBody, ShortPullError
 from inferencecache.transport.gateway_fault import (
+    AnswerCutError,
     AttemptFailedError,
     PickerDownError,
     RefusedError,
@@ -130,12 +131,7 @@ class Exchange:
                 try:
                     return await self._attempt(body)
                 except AttemptFailedError as error:
-                    self._parts.attempt_log.failed(
-                        error.failure,
-                        request_id=self._asked.facts.request_id,
-                        attempt=attempt,
-                        detail=error.detail,
-                    )
+                    self._log_failed(error.failure, attempt, error.detail)
                     left = attempts_max - attempt
                     if not may_retry(error.failure, left, is_replayable=body.is_replayable):
                         raise RefusedError(error.refusal) from None
@@ -143,8 +139,17 @@ class Exchange:
                     attempt += 1
                 except PickerDownError:
                     return await self._fall_back(body)
+        except AnswerCutError as error:
+            self._log_failed(Failure.CUT, attempt, error.reason)
+            raise
         finally:
             body.let_go()
+
+    def _log_failed(self, failure: Failure, attempt: int, detail: str) -> None:
+        request_id = self._asked.facts.request_id
+        self._parts.attempt_log.failed(
+            failure, request_id=request_id, attempt=attempt, detail=detail
+        )
 
     async def _attempt(self, body: ClientBody) -> web.StreamResponse:
         picked = await self._choose(body)
@@ -314,6 +319,9 @@ class Exchange:
             response = await upstreams.send(target, body.chunks(), body.declared_bytes)
             first = await upstreams.first_chunk(response)
             self._answered(target, None, response.status, started_ns)
+            failed_by = _failure_of(response.status, is_provider=False)
+            if failed_by is not None:
+                raise RefusedError(failed_by.refusal)
             begun = BegunAnswer(
                 response=response, first=first, headers=self._own_headers(None), line=None
             )

@@ -32,5 +32,17 @@ class AttemptFailedError(InferenceCacheError):
         self.detail = detail
 
 
+class AnswerCutError(ConnectionResetError):
+    """The answer ended before its end, and with it the client's connection.
+
+    Args:
+        reason: How, without an address.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class PickerDownError(InferenceCacheError):
     """There is no picker to ask."""

@@ -193,10 +193,16 @@ class _Handler(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,  # noqa: ARG002 - quotes the head, which may hold a token
     ) -> web.StreamResponse:
-        """Say that it is none, and close."""
+        """Say that it is none, and close; a page that lost its peer is no error, and no answer."""
+        if isinstance(exc, ConnectionError) and _is_gone(request):
+            raise exc  # which the library takes for the end of the connection
         answer = super().handle_error(request, status, exc, "the request cannot be read\n")
         answer.headers["X-Content-Type-Options"] = "nosniff"
         return answer
+
+
+def _is_gone(request: web.BaseRequest) -> bool:
+    return request.transport is None or request.transport.is_closing()
 
 
 class _Server(web.Server):

@@ -209,22 +209,26 @@ async def test_a_client_that_leaves_during_its_upload_leaves_nothing(tmp_path: P
         assert served.reported("Abort") == 0
 
 
-@pytest.mark.parametrize("begun", [True, False])
-async def test_an_answer_that_is_cut_off_does_not_look_whole(tmp_path: Path, begun: object) -> None:
-    """Once it has begun the client's connection ends; before that there is another attempt."""
+def hanging_up(*, begun: object) -> Handler:
+    """Return a handler that hangs up within its answer, or before its first byte."""
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         out = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await out.prepare(request)
         if begun:
             await out.write(event("a"))
-        await out.drain()
         assert request.transport is not None
         request.transport.close()
         return out
 
+    return handler
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_an_answer_that_is_cut_off_does_not_look_whole(tmp_path: Path, begun: object) -> None:
+    """Once it has begun the client's connection ends; before that there is another attempt."""
     async with (
-        serve_upstream(handler) as upstream,
+        serve_upstream(hanging_up(begun=begun)) as upstream,
         serve_gateway(tmp_path, worker(upstream.address)) as served,
     ):
         if begun:
@@ -236,6 +240,23 @@ async def test_an_answer_that_is_cut_off_does_not_look_whole(tmp_path: Path, beg
         await served.settled()
         assert len(upstream.requests) == (1 if begun else 2)
         assert served.reported("Abort") == len(upstream.requests)
+
+
+async def test_answers_that_are_cut_off_are_one_line_of_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An engine that dies has many of them; it is no error of the gateway."""
+    async with (
+        serve_upstream(hanging_up(begun=True)) as upstream,
+        serve_gateway(tmp_path, worker(upstream.address)) as served,
+    ):
+        for _ in range(3):
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await served.chat(REQUEST)
+        await served.settled()
+        lines = served.log.named("gateway_attempt_failed")
+        assert [line["failure"] for line in lines] == ["cut"]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_silence_within_an_answer_ends_it(tmp_path: Path) -> None:

@@ -147,6 +147,21 @@ async def test_a_fallback_that_is_not_there() -> None:
         assert response.status == 502
 
 
+async def test_a_fallback_that_leads_elsewhere() -> None:
+    """502, as for any destination: nobody follows a redirect, and the client cannot."""
+
+    async def handler(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"})
+
+    async with (
+        serve_upstream(handler) as upstream,
+        alone("127.0.0.1:1", upstream) as (gateway, client),
+        client.post(gateway.url + CHAT, data=BODY, allow_redirects=False) as response,
+    ):
+        assert response.status == 502
+        assert (await response.json())["error"]["code"] == "upstream_answer"
+
+
 async def test_a_picker_that_comes_back_is_asked_again(tmp_path: Path) -> None:
     """Without a restart; answers that had begun go on without it."""
     let_go = asyncio.Event()

@@ -33,6 +33,8 @@ from inferencecache.gateway import (
     [
         ("BAD_REQUEST", "body=malformed;at=3", 400, "invalid_request", False),
         ("NO_WORKERS", "model=unknown", 404, "model_not_found", False),
+        ("NO_WORKERS", "context=exceeds", 400, "context_length_exceeded", False),
+        ("NO_WORKERS", "api=unsupported", 400, "unsupported_api", False),
         ("NO_WORKERS", "pool=unknown", 503, "no_destination", True),
         ("NO_WORKERS", "candidates=suppressed", 503, "no_destination", True),
         ("POLICY_REJECTED", "policy=a/p;rule=default", 403, "policy_rejected", False),
@@ -44,6 +46,7 @@ from inferencecache.gateway import (
             "rate_limit_exceeded",
             True,
         ),
+        ("POLICY_REJECTED", "shed=deferrable", 429, "rate_limit_exceeded", True),
         ("POLICY_REJECTED", "policy=a/p;rule=1;limit=output_tokens", 403, "policy_rejected", False),
         ("POLICY_REJECTED", "denied_by=p;denial=limit", 403, "policy_rejected", False),
     ],
@@ -51,7 +54,7 @@ from inferencecache.gateway import (
 def test_outcomes_become_statuses(
     outcome: str, reason: str, status: int, code: str, later: object
 ) -> None:
-    """A limit that passes is 429, one that the request itself breaks is not."""
+    """What passes may be tried again, what the request itself breaks is not worth it."""
     refusal = refusal_of_pick(outcome, reason)
     assert (refusal.status, refusal.code, refusal.may_retry_later) == (status, code, later)
     assert reason in refusal.message
@@ -102,8 +105,8 @@ def test_errors_are_written_as_clients_read_them() -> None:
 
 @pytest.mark.parametrize("failure", Failure)
 def test_what_is_worth_another_attempt(failure: Failure) -> None:
-    """Not what took long or is no answer, and nothing without the body or the right to one."""
-    expected = failure not in {Failure.SLOW, Failure.ODD_ANSWER}
+    """Not what took long, is no answer or has begun, and nothing without the body or the right."""
+    expected = failure not in {Failure.SLOW, Failure.ODD_ANSWER, Failure.CUT}
     assert may_retry(failure, 1, is_replayable=True) is expected
     assert not may_retry(failure, 0, is_replayable=True)
     assert not may_retry(failure, 1, is_replayable=False)
