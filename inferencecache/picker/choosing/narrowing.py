@@ -5,7 +5,7 @@ Before that, an estimate keeps a request away only from a window that it exceeds
 
 from msgspec.structs import replace
 
-from inferencecache.picker.choosing.survey import Barrier, Survey, Surveyed
+from inferencecache.picker.choosing.survey import Barrier, Survey, Surveyed, refusal_of
 from inferencecache.picker.choosing.tiers import Views
 from inferencecache.picker.choosing.windows import ContextNeed
 from inferencecache.picker.fleet import ContextOverflow
@@ -30,7 +30,11 @@ def narrowed(
         return found, views
     if not fitting and overflow is ContextOverflow.REJECT:
         away = _without(found, views, set())
-        return replace(away, fields=(), refusal="context=exceeds"), []
+        kept_away = [
+            surveyed._replace(fits=need.fits(surveyed.candidate.model.context_window))
+            for surveyed in away.kept_away
+        ]
+        return replace(away, fields=(), refusal=refusal_of(kept_away, overflow)), []
     kept = fitting or {max(window or 0 for window in windows)}
     left = [
         (tier, [view for view in tier_views if view.candidate.model.context_window in kept])

@@ -205,11 +205,27 @@ def _last_resort(
                 panics=not too_small,
                 exceeds=True,
             )
-    barriers = {surveyed.barrier for surveyed in kept_away}
+    return Survey(fields=(), kept_away=kept_away, refusal=refusal_of(kept_away, overflow))
+
+
+def refusal_of(kept_away: Sequence[Surveyed], overflow: ContextOverflow) -> str:
+    """Return why a request goes nowhere, as a ``key=value`` pair.
+
+    Where the pool refuses what fits nowhere, nobody needs to wait for a window that is too small.
+
+    Args:
+        kept_away: All candidates.
+        overflow: What becomes of a request that fits nowhere.
+    """
+    too_small = Barrier.CONTEXT if overflow is ContextOverflow.REJECT else None
+    barriers = {
+        barrier if fits or barrier in _FINAL else too_small or barrier
+        for _, barrier, fits in kept_away
+    }
     for barrier, reason in _REFUSALS.items():
         if barrier in barriers:
-            return Survey(fields=(), kept_away=kept_away, refusal=reason)
-    return Survey(fields=(), kept_away=kept_away, refusal="candidates=none")
+            return reason
+    return "candidates=none"
 
 
 def _is_worth_a_try(surveyed: Surveyed) -> bool:

@@ -13,6 +13,7 @@ from fleets import (
 )
 
 from inferencecache.picker.choice import Outcome
+from inferencecache.picker.choosing import FailureKind
 from inferencecache.picker.decisions import Ending
 from inferencecache.picker.fleet import ContextOverflow
 from inferencecache.picker.request import Api
@@ -76,6 +77,18 @@ def test_a_pool_may_refuse_what_fits_nowhere() -> None:
     refusal = rig.refused(question(prompt_tokens=10_001))
     assert (refusal.outcome, refusal.reason) == (Outcome.NO_WORKERS, "context=exceeds")
     assert rig.chosen(question(prompt_tokens=10_000)).name == "provider:default/large"
+
+
+def test_nobody_waits_for_a_window_that_is_too_small() -> None:
+    """A request is told to come back only where somebody it fits into is left alone."""
+    rig = by_window(ContextOverflow.REJECT)
+    large = rig.chosen(question(prompt_tokens=5_000)).candidate
+    assert large is not None
+    now_ns = rig.clock.monotonic_ns()
+    for _ in range(3):
+        rig.suppression.failed(large, FailureKind.FAILURE, now_ns, now_ns)
+    reasons = [rig.refused(question(prompt_tokens=tokens)).reason for tokens in (10_000, 10_001)]
+    assert reasons == ["candidates=suppressed", "context=exceeds"]
 
 
 def test_a_window_that_nobody_declares_is_large_enough() -> None:

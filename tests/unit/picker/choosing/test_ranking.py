@@ -9,6 +9,7 @@ from pipeline_rig import director, pipeline
 
 from inferencecache.clock import NS_PER_S
 from inferencecache.picker.choice import Choice, Outcome, QosClass
+from inferencecache.picker.choosing import FailureKind
 from inferencecache.picker.decisions import Ending, FinalTokenReport, FirstTokenReport
 from inferencecache.picker.fleet import ContextOverflow, Fleet, RankBy, Tier
 from inferencecache.picker.load import EngineSignal
@@ -130,6 +131,19 @@ def test_a_counted_prompt_that_fits_nowhere_goes_to_the_largest_window() -> None
     assert tokens_of(choice.reason)["context"] == "exceeds"
     refusal = counted(2_001, ContextOverflow.REJECT).refused(question(prompt_bytes=10))
     assert (refusal.outcome, refusal.reason) == (Outcome.NO_WORKERS, "context=exceeds")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reason"), [(2_000, "candidates=suppressed"), (2_001, "context=exceeds")]
+)
+def test_a_counted_prompt_is_worth_another_try_where_it_fits(tokens: int, reason: str) -> None:
+    """The larger window is left alone for a while; of what fits into neither nothing will come."""
+    rig = counted(tokens, ContextOverflow.REJECT)
+    large = rig.chooser.in_force.index.everything.matches("m")[1].rows[0].candidates[0]
+    now_ns = rig.clock.monotonic_ns()
+    for _ in range(3):
+        rig.suppression.failed(large, FailureKind.FAILURE, now_ns, now_ns)
+    assert rig.refused(question(prompt_bytes=10)).reason == reason
 
 
 def test_an_engine_that_says_how_many_wait_is_believed_while_that_is_fresh() -> None:
