@@ -169,10 +169,11 @@ def _totals(standing: DemoStanding) -> Table:
     table.add_row("made up", f"{standing.requests:,} prompts in {standing.elapsed_s:.1f} s")
     table.add_row("tokens cached", _ratios(standing))
     table.add_row("lookups", codes or "none")
-    table.add_row(
-        "lookup latency",
-        f"p50 {standing.lookup_p50_ms:.2f} ms, p99 {standing.lookup_p99_ms:.2f} ms",
-    )
+    if codes:
+        table.add_row(
+            "lookup latency",
+            f"p50 {standing.lookup_p50_ms:.2f} ms, p99 {standing.lookup_p99_ms:.2f} ms",
+        )
     table.add_row("index", f"{standing.entries:,} entries")
     return table
 

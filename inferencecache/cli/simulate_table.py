@@ -29,7 +29,13 @@ def strategy_table(summary: SimulationSummary) -> Table:
     title = (
         f"{summary.workload}: {parameters['requests']} requests, {parameters['engines']} engines"
     )
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,  # or times of minutes would be wider than a terminal
+        pad_edge=False,
+    )
     table.add_column("", no_wrap=True)
     for heading in _HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)

@@ -15,6 +15,7 @@ def standing(
     suppressed_s: dict[str, float] | None = None,
     *,
     is_down: bool = False,
+    looks_up: bool = True,
 ) -> DemoStanding:
     """Return a demo of one engine."""
     engine = EngineStanding(
@@ -35,7 +36,7 @@ def standing(
         requests=1_234,
         hit_ratio=0.6,
         round_robin_hit_ratio=0.3,
-        reason_codes={"PREFIX_MATCH": 7},
+        reason_codes={"PREFIX_MATCH": 7} if looks_up else {},
         entries=42,
         lookup_p50_ms=1.0,
         lookup_p99_ms=2.0,
@@ -118,6 +119,13 @@ def test_who_is_left_alone_is_told() -> None:
     assert "hosted for 4.2 s, engine until a request tries it" in lonely
     assert "left alone" not in shown(standing(), is_terminal=False)
     assert "12 answered, 3 refused" in lonely
+
+
+def test_lookups_have_times_if_there_were_any() -> None:
+    """No time at all is not 0 ms."""
+    times = "p50 1.00 ms, p99 2.00 ms"
+    assert times in shown(standing(), is_terminal=False)
+    assert times not in shown(standing(looks_up=False), is_terminal=False)
 
 
 def test_news_are_lines_of_their_own() -> None:
