@@ -63,7 +63,7 @@ def _declared(  # noqa: PLR0913 - one per option
 
 
 def explain(given: Mapping[str, Any], settings: ExplainSettings) -> None:
-    """Show where a running server would send a request, and why; nothing is sent or counted.
+    """Show where a running server would send a request, and why; it goes nowhere.
 
     Exit code 0: somewhere; 1: nowhere, or there is no answer.
     """
