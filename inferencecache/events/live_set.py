@@ -7,7 +7,13 @@ from functools import partial
 from inferencecache.events.block_group import BlockGroup
 from inferencecache.events.blocks import Block
 from inferencecache.events.key_table import KeyTable
-from inferencecache.events.mediums import GPU_TIER, is_inferred_only, is_saturated, tier_of
+from inferencecache.events.mediums import (
+    GPU_TIER,
+    NOWHERE,
+    is_inferred_only,
+    is_saturated,
+    tier_of,
+)
 from inferencecache.events.operations import StoreRun
 from inferencecache.events.token_packing import TOKEN_BYTES
 from inferencecache.settings.producer import MapperSettings
@@ -61,13 +67,14 @@ def live_runs(
     certain_tier = partial(_certain_tier, keys, group, settings.copies_max)
     tier_of_block = partial(_reported_tier, keys) if include_doubtful else certain_tier
     run: _OpenRun | None = None
+    apart: list[StoreRun] = []
     blocks, looked_at = group.blocks, 0
     for engine_hash, due in blocks.present():
         block, tier = due, tier_of_block(due)
         is_over = run is not None and (tier is None or not run.continues_with(block, tier))
         if is_over or looked_at >= STEP_BLOCKS:
-            yield (run.close(),) if run is not None else ()
-            run, looked_at = None, 0
+            yield _closed(apart, run)
+            run, apart, looked_at = None, [], 0
             if group.blocks is not blocks:
                 return  # cleared meanwhile
             now = blocks.look(engine_hash)
@@ -75,23 +82,44 @@ def live_runs(
                 continue
             block, tier = now, tier_of_block(now)
         looked_at += 1
-        if tier is None:
-            continue
-        if run is None:
-            run = _open_run(block, tier, settings.block_size_tokens)
-        run.keys.extend(block.keys)
-    if run is not None:
-        yield (run.close(),)
+        if tier is NOWHERE:
+            apart += _keys_apart(block, keys, settings.block_size_tokens)
+        elif tier is not None:
+            run = run or _open_run(block, tier, settings.block_size_tokens)
+            run.keys.extend(block.keys)
+    if apart or run is not None:
+        yield _closed(apart, run)
+
+
+def _closed(apart: list[StoreRun], run: _OpenRun | None) -> tuple[StoreRun, ...]:
+    return tuple(apart) if run is None else (*apart, run.close())
 
 
 def _reported_tier(keys: KeyTable, block: Block) -> CacheTier | None:
-    """Return the tier a block's keys are reported at; None if it has none to report."""
+    """Return the tier a block's keys are reported at; None if it has none to report.
+
+    ``NOWHERE`` if only some of its keys have nobody better to report them.
+    """
     if not block.holding or (block.detail is not None and not block.detail.keys):
         return None
     tier = tier_of(block.holding)
     if tier is GPU_TIER:
         return tier
-    return tier if keys.tier(block.adapter_id, block.keys[0]) == tier else None
+    tiers = {keys.tier(block.adapter_id, key) for key in block.keys}
+    if tier not in tiers:
+        return None
+    return tier if len(tiers) == 1 else NOWHERE
+
+
+def _keys_apart(block: Block, keys: KeyTable, index_size: int) -> list[StoreRun]:
+    """Return those keys of a block that nobody holds better, each as a run of its own."""
+    tier, before, runs = tier_of(block.holding), block.parent_chain, list[StoreRun]()
+    count = _open_run(block, tier, index_size).first_token_count
+    for key in block.keys:
+        if keys.tier(block.adapter_id, key) is tier:
+            runs.append(StoreRun(block.adapter_id, tier, [key], before, count, is_fresh=False))
+        before, count = key, count + index_size
+    return runs
 
 
 def _certain_tier(

@@ -18,12 +18,14 @@ TOKEN_ID_MAX = 2**32 - 1
 BLOCK_SIZE_MAX = 65_536
 GROUP_MAX = 65_535
 RANK_MAX = 65_535
+TEXT_CHARS_MAX = 1_024
 
 NIL = msgspec.Raw(b"\xc0")
 
 WireHash = int | bytes
 Token = Annotated[int, msgspec.Meta(ge=0, le=TOKEN_ID_MAX)]
 BlockSize = Annotated[int, msgspec.Meta(ge=0, le=BLOCK_SIZE_MAX)]
+Text = Annotated[str, msgspec.Meta(max_length=TEXT_CHARS_MAX)]
 GroupIndex = Annotated[int, msgspec.Meta(ge=0, le=GROUP_MAX)]
 
 
@@ -35,12 +37,12 @@ class MapStored(msgspec.Struct, tag_field="type", tag="BlockStored", gc=False):
     block_size: BlockSize
     parent_block_hash: WireHash | None = None
     lora_id: int | None = None
-    lora_name: str | None = None
-    medium: str | None = None
+    lora_name: Text | None = None
+    medium: Text | None = None
     extra_keys: msgspec.Raw = NIL
     group_idx: GroupIndex | None = None
-    kv_cache_spec_kind: str | None = None
-    locality: str | None = None
+    kv_cache_spec_kind: Text | None = None
+    locality: Text | None = None
     cache_salt: msgspec.Raw = NIL
     mm_keys: msgspec.Raw = NIL
 
@@ -53,20 +55,20 @@ class MapStoredText(msgspec.Struct, tag_field="type", tag="BlockStored", gc=Fals
     block_size: BlockSize
     parent_block_hash: WireHash | None = None
     lora_id: int | None = None
-    lora_name: str | None = None
-    medium: str | None = None
+    lora_name: Text | None = None
+    medium: Text | None = None
     group_idx: GroupIndex | None = None
-    kv_cache_spec_kind: str | None = None
-    locality: str | None = None
+    kv_cache_spec_kind: Text | None = None
+    locality: Text | None = None
 
 
 class MapRemoved(msgspec.Struct, tag_field="type", tag="BlockRemoved", gc=False):
     """A removal sent as a map."""
 
     block_hashes: list[WireHash]
-    medium: str | None = None
+    medium: Text | None = None
     group_idx: GroupIndex | None = None
-    locality: str | None = None
+    locality: Text | None = None
 
 
 class MapCleared(msgspec.Struct, tag_field="type", tag="AllBlocksCleared"):
@@ -84,18 +86,18 @@ class ArrayStored(msgspec.Struct, array_like=True, tag="BlockStored", gc=False):
     token_ids: list[int] | None
     block_size: BlockSize
     lora_id: int | None = None
-    medium: str | None = None
-    adapter: str | dict[str, Any] | None = None
+    medium: Text | None = None
+    adapter: Text | dict[str, Any] | None = None
     extra_keys: msgspec.Raw = NIL
     group_idx: GroupIndex | None = None
-    kv_cache_spec_kind: str | None = None
+    kv_cache_spec_kind: Text | None = None
 
 
 class ArrayRemoved(msgspec.Struct, array_like=True, tag="BlockRemoved", gc=False):
     """A removal sent as an array of at least two elements."""
 
     block_hashes: list[WireHash]
-    medium: str | None = None
+    medium: Text | None = None
     group_idx: GroupIndex | None = None
 
 
@@ -163,3 +165,4 @@ ARRAY_FIELDS: dict[str, tuple[str, ...]] = {
 """Names of an array's elements, by tag."""
 
 KNOWN_TAGS = frozenset(ARRAY_FIELDS)
+STORED_TAG = "BlockStored"

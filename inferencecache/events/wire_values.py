@@ -89,7 +89,9 @@ def _is_described(item: Any, lora_name: str) -> bool:  # noqa: ANN401 - untyped 
         return True
     if not isinstance(item, list):
         return False
-    return all(key is None or (key == lora_name and lora_name != "") for key in item)
+    # The adapter's name is there once; what else reads alike is a salt that somebody chose so.
+    others = [key for key in item if key is not None]
+    return not others or (lora_name != "" and others == [lora_name])
 
 
 def is_present(value: msgspec.Raw) -> bool:

@@ -29,7 +29,11 @@ def integer(value: int) -> bytes:
 def text(value: str) -> bytes:
     """Return a string."""
     data = value.encode()
-    return (bytes([0xA0 | len(data)]) if len(data) < 32 else b"\xd9" + bytes([len(data)])) + data
+    if len(data) < 32:
+        return bytes([0xA0 | len(data)]) + data
+    if len(data) < 256:
+        return b"\xd9" + bytes([len(data)]) + data
+    return b"\xda" + struct.pack(">H", len(data)) + data
 
 
 def binary(data: bytes) -> bytes:

@@ -55,6 +55,12 @@ BAD_EVENTS = {
         array([text("BlockRemoved"), integers([1]), integer(3)]),
         "medium",
     ),
+    "long lora name": (map_store([1], T16, lora_name=text("n" * 1_025)), "lora_name"),
+    "long lora name, array": (array_store(8, [1], T16, tail={7: text("n" * 1_025)}), "lora_name"),
+    "long medium": (map_store([1], T16, medium=text("n" * 1_025)), "medium"),
+    "long medium of a removal": (map_remove([1], medium="n" * 1_025), "medium"),
+    "long kind": (map_store([1], T16, kv_cache_spec_kind=text("n" * 1_025)), "kv_cache_spec_kind"),
+    "long locality": (map_store([1], T16, locality=text("n" * 1_025)), "locality"),
     "bad text": (map_store([1], T16, medium=b"\xa2\xff\xfe"), "event"),
 }
 
@@ -122,6 +128,12 @@ def test_caps_are_enforced() -> None:
 
     assert read.faults == {"block_hashes": 2}
     assert len(read.events) == 1
+
+
+def test_the_longest_name_is_taken() -> None:
+    """It fits into a report, whatever its characters are."""
+    read = decode_batch(batch(map_store([1], T16, lora_name=text("\U0001f600" * 1_024))), SETTINGS)
+    assert read.faults == {}
 
 
 def test_placeholder_without_tokens_is_no_fault() -> None:

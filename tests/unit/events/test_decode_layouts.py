@@ -24,6 +24,8 @@ from inferencecache.types import CacheTier
 
 SETTINGS = DecodeSettings()
 
+SQL = {"lora_id": integer(1), "lora_name": text("sql")}
+
 
 def only_event(payload: bytes) -> object:
     """Return the single event of a payload without faults."""
@@ -134,15 +136,28 @@ def test_extra_elements_and_keys_are_ignored() -> None:
         map_store([1], T16, extra_keys=array([array([array([text("img"), integer(1)])])])),
         map_store([1], T16, extra_keys=array([NIL, NIL])),
         map_store([1], T16, extra_keys=array([text("bare")])),
+        map_store([1], T16, **SQL, extra_keys=array([array([text("sql"), text("sql")])])),
+        array_store(
+            9, [1], T16, tail={7: SQL["lora_name"], 8: array([array([text("sql"), text("sql")])])}
+        ),
         map_store([1], T16, token_ids=array([text("x")] * 16)),
     ],
 )
 def test_content_beyond_tokens_makes_a_store_opaque(store: bytes) -> None:
-    """Salts, images, text tokens and unassignable extra keys are all foreign content."""
+    """Salts, even one like the adapter's name, images, text tokens, unassignable extra keys."""
     event = only_event(batch(store))
 
     assert isinstance(event, BlockStored)
     assert event.opaque_from == 0
+
+
+@pytest.mark.parametrize("keys", [NIL, array([]), array([NIL]), array([text("sql")])])
+def test_an_adapters_name_alone_is_no_foreign_content(keys: bytes) -> None:
+    """It says what the event says already."""
+    event = only_event(batch(map_store([1], T16, **SQL, extra_keys=array([keys]))))
+
+    assert isinstance(event, BlockStored)
+    assert event.opaque_from == 1
 
 
 def test_only_blocks_from_the_first_foreign_one_are_opaque() -> None:
