@@ -10,7 +10,12 @@ import zmq
 
 from inferencecache import __version__
 from inferencecache.app.producer_complaints import Complaints
-from inferencecache.app.producer_engine import FollowedEngine, Surroundings, check_source
+from inferencecache.app.producer_engine import (
+    FollowedEngine,
+    Surroundings,
+    check_source,
+    replicas_of,
+)
 from inferencecache.app.producer_numbers import ProducerNumbers
 from inferencecache.app.producer_reach import Reach
 from inferencecache.app.producer_stats import ProducerStats, ServerStats
@@ -277,12 +282,12 @@ def _check(settings: ProducerSettings) -> None:
     for source in settings.sources:
         check_source(source)
         engine = source.engine
-        replica = (engine.tenant_id, engine.model_id, engine.replica_id)
-        if replica in seen:
-            raise ConfigError(
-                field="replica-id", value=engine.replica_id, allowed="each replica in one source"
-            )
-        seen.add(replica)
+        for name in replicas_of(source):
+            if (replica := (engine.tenant_id, engine.model_id, name)) in seen:
+                raise ConfigError(
+                    field="replica-id", value=name, allowed="each replica in one source"
+                )
+            seen.add(replica)
 
 
 async def _end(tasks: list[asyncio.Task[None]]) -> None:

@@ -12,7 +12,7 @@ from inferencecache.app.producer_load import LoadParts, LoadSignal
 from inferencecache.app.producer_stats import SourceStats
 from inferencecache.clock import Clock
 from inferencecache.errors import ConfigError
-from inferencecache.events import SequenceTracker
+from inferencecache.events import RankRouter, SequenceTracker
 from inferencecache.events.adapters import parse_adapter_names
 from inferencecache.settings.subscribe import SourceSettings
 from inferencecache.transport.delivery import ServerLink
@@ -128,6 +128,13 @@ def source_name(settings: SourceSettings, rank: int) -> str:
     """Return what *rank* is called in logs and metrics."""
     replica_id = settings.engine.replica_id
     return replica_id if settings.engine.ranks_total == 1 else f"{replica_id}/{rank}"
+
+
+def replicas_of(settings: SourceSettings) -> set[str]:
+    """Return the replicas that the ranks of a source are."""
+    engine = settings.engine
+    router = RankRouter(engine.replica_id, settings.mapper, separate_ranks=engine.separate_ranks)
+    return set(map(router.replica_of, _ranks(settings)))
 
 
 def check_source(settings: SourceSettings) -> None:

@@ -91,6 +91,10 @@ class EngineFeed:
         """Note that some of what a rank has announced may be gone."""
         self.router.doubt(rank)
 
+    def vouch(self, rank: int, *, is_there: bool) -> None:
+        """Note whether a rank's engine is there, and still the one that announced its blocks."""
+        self.router.vouch(rank, is_there=is_there)
+
     def set_stats(self, stats: StatsReport) -> None:
         """Report *stats* for every replica of the engine."""
         for parts in self._known.values():

@@ -21,7 +21,7 @@ from inferencecache.events.token_packing import TOKEN_BYTES
 def batch_slices(batch: EventBatch, blocks_max: int) -> Iterator[EventBatch]:
     """Yield *batch* in slices of at most *blocks_max* blocks; whole if it has no more.
 
-    A clear counts as a block. Faults come with the first slice.
+    A clear counts as a block. Faults come with the first slice, a doubt with each.
 
     Args:
         batch: What was decoded.
@@ -50,6 +50,7 @@ def _slice(batch: EventBatch, events: list[Event], *, is_first: bool, begun: int
         rank=batch.rank,
         events=events,
         faults=batch.faults if is_first else {},
+        may_hide_removals=batch.may_hide_removals,
         is_rest=not is_first,
         begun_events=begun,
     )

@@ -118,6 +118,7 @@ def _array_length(header: bytes) -> tuple[int, int]:
 def _read_mixed(payload: bytes, settings: DecodeSettings) -> EventBatch:
     time, packed_events, rank = _envelope(payload)
     faults: dict[str, int] = {}
+    may_hide_removals = False
     moment = read_timestamp_ns(time)
     if moment is None:
         _count(faults, "timestamp")
@@ -127,7 +128,14 @@ def _read_mixed(payload: bytes, settings: DecodeSettings) -> EventBatch:
             events.append(_read_event(bytes(packed), settings))
         except MalformedEventError as error:
             _count(faults, error.reason)
-    return EventBatch(timestamp_ns=moment or 0, rank=read_rank(rank), events=events, faults=faults)
+            may_hide_removals |= _may_remove(bytes(packed))
+    return EventBatch(
+        timestamp_ns=moment or 0,
+        rank=read_rank(rank),
+        events=events,
+        faults=faults,
+        may_hide_removals=may_hide_removals,
+    )
 
 
 def _envelope(payload: bytes) -> tuple[msgspec.Raw, msgspec.Raw, msgspec.Raw]:
@@ -153,17 +161,39 @@ def _split_events(packed: msgspec.Raw, settings: DecodeSettings) -> list[msgspec
         raise MalformedEventError(reason="envelope", detail="events are no list") from None
 
 
+def _may_remove(packed: bytes) -> bool:
+    """Tell whether an event with a fault may have removed blocks.
+
+    A store does not, and neither does a kind we do not know: releases add kinds, and one that comes
+    with every batch must not put everything in doubt for ever.
+    """
+    try:
+        tag = _tag_of(_unpacked(packed))
+    except MalformedEventError:
+        return True
+    return tag in layout.KNOWN_TAGS and tag != layout.STORED_TAG
+
+
 def _read_event(packed: bytes, settings: DecodeSettings) -> Event:
-    if packed[0] in _BIN_MARKS:
-        packed = _read(_bytes, packed)
+    packed = _unpacked(packed)
+    tag = _tag_of(packed)
+    _require_known(tag)
+    if packed[0] in _MAP_MARKS:
+        return _read_map(packed, settings)
+    return normal_events([_read(_array_event, packed, layout.ARRAY_FIELDS[tag])], settings)[0]
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Return an event that was packed once more as it was before."""
+    return _read(_bytes, packed) if packed[0] in _BIN_MARKS else packed
+
+
+def _tag_of(packed: bytes) -> str:
     mark = packed[0] if packed else 0
     if mark in _MAP_MARKS:
-        _require_known(_read(_map_tag, packed).type)
-        return _read_map(packed, settings)
+        return _read(_map_tag, packed).type
     if mark in _ARRAY_MARKS:
-        tag = _read(_array_tag, packed).type
-        _require_known(tag)
-        return normal_events([_read(_array_event, packed, layout.ARRAY_FIELDS[tag])], settings)[0]
+        return _read(_array_tag, packed).type
     raise MalformedEventError(reason="event", detail="neither array nor map")
 
 

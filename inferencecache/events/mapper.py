@@ -112,13 +112,14 @@ class EventMapper:
                 emit(changes.take())
                 yield from self.withdraw(emit)
             position += max(placed, 1)
-        self._trim(changes)
+        self._end(rank, batch, changes)
         emit(changes.take())
 
     def reset(self, rank: int = 0) -> list[Operation]:
         """Forget one rank's blocks, as after a restart of its engine; see :meth:`withdraw`."""
         changes = Changes()
         self._clear(rank, changes)
+        self.vouch(rank, is_there=True)
         self._ledger.withdraw(_WITHDRAWN_PER_STEP, changes)
         return changes.operations
 
@@ -146,9 +147,20 @@ class EventMapper:
         """Note that removals of *rank* may have been lost.
 
         Its blocks are no longer reported again on the slow cycle, so what is stale dies at the
-        server's TTL. Blocks that come later are certain again.
+        server's TTL. Those that wait for a parent are given up, since they may have gone meanwhile.
+        Blocks that come later are certain again.
         """
         self._rank(rank).doubt()
+        self.counters.orphans_dropped += self._orphans.blocks_of(rank)
+        self._ledger.set_aside(self._orphans.clear(rank))
+
+    def vouch(self, rank: int, *, is_there: bool) -> None:
+        """Note whether the engine of *rank* is there, and still the one that announced its blocks.
+
+        While it is not, the slow cycle leaves its blocks out: those of an engine that never comes
+        back die at the server's TTL.
+        """
+        self._rank(rank).is_vouched_for = is_there
 
     def reclaim(self, entries_max: int) -> bool:
         """Free part of what a clear left behind; True if there is more.
@@ -215,10 +227,13 @@ class EventMapper:
 
         Args:
             include_doubtful: Whether to include blocks that may be gone unnoticed: those a doubt
-                has come upon, those whose copies are no longer counted and those only assumed to be
-                offloaded. True to fill an empty server, False to keep entries alive.
+                has come upon, those whose copies are no longer counted, those only assumed to be
+                offloaded and those of a rank that nobody vouches for. True to fill an empty server,
+                False to keep entries alive.
         """
         for rank in list(self._ranks.values()):
+            if not (rank.is_vouched_for or include_doubtful):
+                continue
             for group in list(rank.groups.values()):
                 yield from live_runs(
                     group, self._ledger.keys, self._settings, include_doubtful=include_doubtful
@@ -275,6 +290,13 @@ class EventMapper:
             self._ledger.forget_all(self._all_groups())
             changes.clear()
         self._ranks[rank] = RankSpace(rank)
+        self._ranks[rank].is_vouched_for = space.is_vouched_for
+
+    def _end(self, rank: int, batch: EventBatch, changes: Changes) -> None:
+        """Draw the conclusions of a whole batch."""
+        if batch.may_hide_removals:
+            self.doubt(rank)
+        self._trim(changes)
 
     def _trim(self, changes: Changes) -> None:
         self._ledger.trim(self._all_groups(), changes)

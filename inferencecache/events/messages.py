@@ -64,6 +64,7 @@ class EventBatch(msgspec.Struct, frozen=True, kw_only=True):
         rank: Data-parallel rank, None if not sent.
         events: What could be decoded, in order.
         faults: What could not, by cause. Causes are a closed vocabulary, fit for metric labels.
+        may_hide_removals: Something among the faults may have removed blocks.
         is_rest: An earlier slice of the same message came before.
         begun_events: Leading events of which an earlier slice had the beginning, 0 or 1.
     """
@@ -72,5 +73,6 @@ class EventBatch(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     events: list[Event]
     faults: dict[str, int]
+    may_hide_removals: bool = False
     is_rest: bool = False
     begun_events: int = 0

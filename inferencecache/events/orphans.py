@@ -85,6 +85,11 @@ class Orphans:
                 dropped += self._drop(rank, oldest)
         return dropped
 
+    def blocks_of(self, rank: int) -> int:
+        """Return how many blocks of *rank* wait."""
+        waiting = self._ranks.get(rank)
+        return 0 if waiting is None else waiting.blocks_total
+
     def clear(self, rank: int) -> Iterator[dict[Any, Any]]:
         """Forget everything of *rank* at once; return what to take apart in slices."""
         gone = self._ranks.pop(rank, None)

@@ -86,6 +86,11 @@ class RankRouter:
         for rank in self._ranks_of(source_rank):
             self.mapper_of(rank).doubt(rank)
 
+    def vouch(self, source_rank: int, *, is_there: bool) -> None:
+        """Note whether the engine behind a socket is there, and still the same."""
+        for rank in self._ranks_of(source_rank):
+            self.mapper_of(rank).vouch(rank, is_there=is_there)
+
     def _ranks_of(self, source_rank: int) -> list[int]:
         """Return the rank of a socket and those that were named there and are followed."""
         named = self._named.get(source_rank, ())

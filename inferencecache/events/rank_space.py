@@ -39,9 +39,17 @@ class RankSpace:
         routes: Routes worked out before; emptied whenever something they rest on changes.
         rank: As given.
         has_tier_events: The engine announces other mediums than the GPU.
+        is_vouched_for: The engine is there, and known to be the one that announced the blocks.
     """
 
-    __slots__ = ("groups", "has_tier_events", "prefix_groups", "rank", "routes")
+    __slots__ = (
+        "groups",
+        "has_tier_events",
+        "is_vouched_for",
+        "prefix_groups",
+        "rank",
+        "routes",
+    )
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
@@ -49,6 +57,7 @@ class RankSpace:
         self.prefix_groups: dict[int, bool] = {}
         self.routes: dict[Signature, Route] = {}
         self.has_tier_events = False
+        self.is_vouched_for = True
 
     def doubt(self) -> None:
         """Note that removals may have been lost."""

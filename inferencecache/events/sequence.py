@@ -90,6 +90,11 @@ class SequenceTracker:
         return self.state == SyncState.LIVE
 
     @property
+    def is_vouched_for(self) -> bool:
+        """Whether the engine is there, and known to be the one whose batches were handed on."""
+        return self._is_connected and not self._is_unproven
+
+    @property
     def replay_ticket(self) -> int | None:
         """Ticket of the replay in flight; answers to any other are void."""
         return None if self._replay is None else self._replay.ticket
@@ -155,10 +160,12 @@ class SequenceTracker:
         replay.brought += 1
         expected = self.expected
         if expected is None:
-            self._start_at(frame.number)
+            lowest = self._buffer.lowest()
+            # The ring may have turned over since; what waits must not come after what is later.
+            self._start_at(frame.number if lowest is None else min(frame.number, lowest))
         elif frame.number < expected:
             return self._compare(frame, now_ns)
-        return self._offer(frame, is_live=False)
+        return [*self._doubt_unproven(), *self._offer(frame, is_live=False)]
 
     def replay_ended(self, ticket: int, now_ns: int) -> list[Command]:
         """Take in the end marker of a replay."""
@@ -213,9 +220,8 @@ class SequenceTracker:
         if self._is_behind() and self._replay is None:
             self.counters.gaps += 1
             missing = self._next_known() - (self.expected or 0)
-            self.counters.missing_numbers += (
-                missing if missing <= self._settings.gap_batches_max else 0
-            )
+            if missing <= self._settings.gap_batches_max:
+                self.counters.missing_numbers += missing
             commands.extend(self._fill(now_ns))
         return commands
 
@@ -261,13 +267,18 @@ class SequenceTracker:
             self.is_incomplete = True
             self.counters.heads_lost += 1
 
+    def _doubt_unproven(self) -> list[Command]:
+        """Give up the proof that the engine is still the same, if one is waited for."""
+        was_unproven, self._is_unproven = self._is_unproven, False
+        return [Doubt(0)] if was_unproven else []
+
     def _offer(self, frame: Frame, *, is_live: bool) -> list[Command]:
         """Hand on *frame* and what follows it if it is next, keep it if not."""
         if frame.number == self.expected:
             self._buffer.take(frame.number)
             return [self._apply(frame, is_live=is_live), *self._drain()]
         self._keep(frame, is_live=is_live)
-        return []
+        return self._drain()
 
     def _keep(self, frame: Frame, *, is_live: bool) -> None:
         if not self._buffer.add(frame, is_live=is_live):
@@ -313,8 +324,7 @@ class SequenceTracker:
 
     def _fill(self, now_ns: int) -> list[Command]:
         """Ask for what is missing, or give it up if that has been tried enough."""
-        since_ns = now_ns if self._filling_since_ns is None else self._filling_since_ns
-        is_late = now_ns - since_ns >= self._settings.replay_total_ns
+        is_late = self._is_late(now_ns)
         is_hopeless = self._attempts >= self._settings.replay_attempts_max
         if self._has_replay and not is_late and not is_hopeless:
             return [self._request(now_ns)]
@@ -343,9 +353,7 @@ class SequenceTracker:
             return self._conclude_start(now_ns, is_complete=is_complete)
         if not is_complete and self._may_ask_again(now_ns):
             return [self._request(now_ns)]
-        unproven: list[Command] = [Doubt(0)] if self._is_unproven else []
-        self._is_unproven = False
-        commands = [*unproven, *self._drain()]
+        commands = [*self._doubt_unproven(), *self._drain()]
         return [*commands, *(self._fill(now_ns) if self._is_behind() else self._settle())]
 
     def _conclude_start(self, now_ns: int, *, is_complete: bool) -> list[Command]:
@@ -358,18 +366,16 @@ class SequenceTracker:
             self.expected = 0 if is_complete else None
             return self._settle()
         self._start_at(lowest)
+        self._attempts = 0
         commands = self._drain()
-        if self._is_behind():
-            self._attempts = 0
-            return [*commands, *self._fill(now_ns)]
-        return [*commands, *self._settle()]
+        return [*commands, *(self._fill(now_ns) if self._is_behind() else self._settle())]
 
     def _may_ask_again(self, now_ns: int) -> bool:
+        return self._attempts < self._settings.replay_attempts_max and not self._is_late(now_ns)
+
+    def _is_late(self, now_ns: int) -> bool:
         since_ns = now_ns if self._filling_since_ns is None else self._filling_since_ns
-        return (
-            self._attempts < self._settings.replay_attempts_max
-            and now_ns - since_ns < self._settings.replay_total_ns
-        )
+        return now_ns - since_ns >= self._settings.replay_total_ns
 
     def _settle(self) -> list[Command]:
         self._filling_since_ns = None
@@ -390,7 +396,5 @@ class SequenceTracker:
             return [Reset(ResetReason.RESTART), *self._drain()]
         self.counters.lost_numbers += missed
         self.counters.final_gaps += 1
-        first: Command = Doubt(missed)
-        if self._settings.clear_on_gap:
-            first = Reset(ResetReason.GAP)
+        first: Command = Reset(ResetReason.GAP) if self._settings.clear_on_gap else Doubt(missed)
         return [first, *self._drain()]

@@ -68,6 +68,10 @@ class BatchSink(Protocol):
         """Note that some of what a rank has announced may be gone."""
         ...
 
+    def vouch(self, rank: int, *, is_there: bool) -> None:
+        """Note whether a rank's engine is there, and still the one that announced its blocks."""
+        ...
+
 
 class Subscriber:
     """The loop of one publisher.
@@ -115,6 +119,7 @@ class Subscriber:
         self._is_live = False
         self._was_synced = False
         self._was_connected = False
+        self._was_vouched_for = True
         self._next_start_over_ns = parts.clock.monotonic_ns()
 
     @property
@@ -156,8 +161,16 @@ class Subscriber:
         # A share of its own, or a busy engine's replay would never end.
         has_more |= self._read_replay(self.parts.clock.monotonic_ns() + _SLICE_NS)
         self._queue(self.tracker.tick(self.parts.clock.monotonic_ns()))
+        self._note_presence()
         self._note_sync()
         return has_more or self._has_queued
+
+    def _note_presence(self) -> None:
+        """Tell the sink of a change; who is back counts once it has heard what that changes."""
+        is_there = self.tracker.is_vouched_for and (self._was_vouched_for or not self._has_queued)
+        if is_there != self._was_vouched_for:
+            self._was_vouched_for = is_there
+            self._sink.vouch(self.parts.rank, is_there=is_there)
 
     def _note_sync(self) -> None:
         """Log a change; who has every message is not behind because some wait to be taken in."""
@@ -285,6 +298,7 @@ class Subscriber:
             batch = decode_batch(command.payload, self.parts.decode)
         except MalformedEventError as error:
             self.counters.count_malformed(error.reason)
+            self._sink.doubt(self.parts.rank)
             return
         self._is_live = command.is_live
         self._slices.extend(batch_slices(batch, _SLICE_BLOCKS))

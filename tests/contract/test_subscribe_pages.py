@@ -17,9 +17,10 @@ from engine_sockets import engine_sockets
 from followed import LIMIT_S, MODEL, REPLICA, TENANT, Lines, matched, producer_settings, source
 from msgpack_bytes import integer, text
 
-from inferencecache.app.producer import running_producer
+from inferencecache.app.producer import Producer, running_producer
 from inferencecache.app.server import running_server
 from inferencecache.clock import NS_PER_MS
+from inferencecache.errors import ConfigError
 from inferencecache.settings.subscribe import ProducerPageSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.transport.producer_metrics import PRODUCER_CATALOG
@@ -177,6 +178,29 @@ async def test_once_ends_by_itself_and_dumps_what_is_held() -> None:
         assert process.returncode == 0
         assert output.decode() == f"{REPLICA}\t\t{T16_KEY:016x}\tT1\n"
         assert matched(server, T16) == 16
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"replica_id": "pod"}, {"replica_id": "pod"}),
+        ({"replica_id": "pod", "ranks_total": 2, "separate_ranks": True}, {"replica_id": "pod/1"}),
+        (
+            {"replica_id": "pod", "ranks_total": 2, "separate_ranks": True},
+            {"replica_id": "pod", "rank_first": 1, "separate_ranks": True},
+        ),
+    ],
+)
+async def test_two_sources_cannot_be_one_replica(
+    first: dict[str, object], second: dict[str, object]
+) -> None:
+    """Each would clear what the other has reported."""
+    async with engine_sockets() as engine:
+        apart = source(engine, replay=False, replica_id="other", ranks_total=2, separate_ranks=True)
+        both = [source(engine, replay=False, **knobs) for knobs in (first, second)]
+        Producer(producer_settings(apart, both[0], servers="127.0.0.1:1"))
+        with pytest.raises(ConfigError, match=r"replica-id: 'pod(/1)?' .* one source"):
+            Producer(producer_settings(apart, *both, servers="127.0.0.1:1"))
 
 
 async def test_the_command_refuses_what_makes_no_sense() -> None:

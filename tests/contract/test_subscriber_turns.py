@@ -46,6 +46,9 @@ class SlowSink:
 
     doubt = start_over = reset
 
+    def vouch(self, rank: int, *, is_there: bool) -> None:
+        """Do nothing: whether the engine is there plays no part here."""
+
 
 class FailingSink(SlowSink):
     """Counts a batch and then fails at it, in words that quote it."""

@@ -1,5 +1,6 @@
 """Order, gaps and replays of one publisher."""
 
+import pytest
 from engine_frames import IDLE, TOTAL, applied, frame, requested, synced, tracker
 
 from inferencecache.events import (
@@ -267,3 +268,23 @@ def test_first_replay_fails_with_a_gap_in_what_waited() -> None:
 
     assert applied(commands) == [7]
     assert requested(commands).start == 8
+
+
+@pytest.mark.parametrize("waiting", [[0, 1, 2], [0, 2], [4]])
+def test_a_ring_that_has_turned_over_puts_nothing_out_of_order(waiting: list[int]) -> None:
+    """Messages that came live before the replay's first come before it, or are doubted."""
+    source = tracker()
+    ticket = requested(source.connected(0)).ticket
+    for number in waiting:
+        assert source.live(frame(number), 0) == []
+    commands = [
+        command for number in range(5, 8) for command in source.replayed(ticket, frame(number), 0)
+    ]
+    commands += source.replay_ended(ticket, 0)
+    while source.replay_ticket is not None:
+        commands += source.replay_ended(source.replay_ticket, 0)
+
+    assert applied(commands) == [*waiting, 5, 6, 7]
+    lost = sum(command.missed for command in commands if isinstance(command, Doubt))
+    assert lost == 8 - waiting[0] - len(waiting) - 3
+    assert source.expected == 8

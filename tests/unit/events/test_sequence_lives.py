@@ -194,9 +194,38 @@ def test_reconnect_to_a_ring_that_has_moved_on_is_in_doubt() -> None:
     """A replay from later on does not show the last message, which may be another life's."""
     source = synced(0, 1)
     ticket = requested(source.connected(0)).ticket
-    assert applied(source.replayed(ticket, frame(2, life=1), 0)) == [2]
-    assert source.replay_ended(ticket, 0) == [Doubt(0)]
+    commands = source.replayed(ticket, frame(2, life=1), 0)
+    assert commands == [Doubt(0), Apply(2, frame(2, life=1).payload, is_live=False)]
+    assert source.replay_ended(ticket, 0) == []
     assert source.is_synced
+
+
+def test_a_second_reconnect_does_not_prove_what_the_first_one_could_not() -> None:
+    """What a moved ring brought is another life's last message for all we know."""
+    source = synced(0, 1)
+    ticket = requested(source.connected(0)).ticket
+    commands = source.replayed(ticket, frame(2, life=1), 0)
+    commands += source.connected(0)
+    commands += source.replayed(requested(commands).ticket, frame(2, life=1), 0)
+    assert commands.count(Doubt(0)) == 1
+    assert commands.index(Doubt(0)) < commands.index(
+        Apply(2, frame(2, life=1).payload, is_live=False)
+    )
+
+
+def test_an_engine_is_vouched_for_while_it_is_there_and_proven() -> None:
+    """From losing the connection until the replay shows the last message, nobody can tell."""
+    source = tracker()
+    assert not source.is_vouched_for
+    source.replay_ended(requested(source.connected(0)).ticket, 0)
+    source.live(frame(0), 0)
+    assert source.is_vouched_for
+    source.disconnected()
+    assert not source.is_vouched_for
+    ticket = requested(source.connected(0)).ticket
+    assert not source.is_vouched_for
+    source.replayed(ticket, frame(0), 0)
+    assert source.is_vouched_for
 
 
 def test_replayed_message_that_is_on_no_record() -> None:
