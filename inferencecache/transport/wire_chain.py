@@ -28,6 +28,9 @@ MORE: Final = 0x80
 _VARINT_BYTES_MAX: Final = 4
 """Longest varint read here: no message has more than 2**28 bytes."""
 
+_PASSED_BYTES_MAX: Final = 1_024
+"""Most bytes of fields passed over, which happens one by one: each once, and none long, is less."""
+
 
 CutChain = tuple[PackedHashes, Sequence[int] | None, bytes]
 """The blocks, their token counts, and the message without both.
@@ -84,9 +87,13 @@ def tag_of(descriptor: Descriptor, name: str) -> bytes:
 def find_field(data: bytes, wanted: int) -> int:
     """Return where the first field tagged *wanted* begins, -1 after anything that is not plain.
 
-    Plain are fields with a tag of one byte that hold a varint or fewer than 128 bytes.
+    Plain are fields with a tag of one byte that hold a varint or fewer than 128 bytes, as long as
+    they are few.
+
+    Complexity: O(1), about 0.2 us for a field.
     """
-    at, size = 0, len(data) - 1
+    at, size = 0, len(data)
+    size = _PASSED_BYTES_MAX if size > _PASSED_BYTES_MAX else size - 1
     while at < size:
         tag = data[at]
         if tag == wanted:

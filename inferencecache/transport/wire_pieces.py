@@ -54,8 +54,11 @@ _FIXED_BYTES: Final = {1: 8, 5: 4}
 
 _VARINT_BYTES_MAX: Final = 10
 
-_CONTINUES: Final = range(0x80, 0xC0)
+_CONTINUES: Final = bytes(range(0x80, 0xC0))
 """Bytes of UTF-8 that do not begin a character."""
+
+_CONTINUES_MAX: Final = 3
+"""Most of them in a row."""
 
 
 class MessagePieces:
@@ -115,9 +118,7 @@ class MessagePieces:
                 yield head + _written(stop - begin) + data[begin:stop]
                 begin = stop
         elif number in self._texts and end - begin > self._text_bytes_max:
-            stop = begin + self._text_bytes_max + 1
-            while stop < end and data[stop] in _CONTINUES:
-                stop += 1
+            stop = _end_of_character(data, begin + self._text_bytes_max + 1, end)
             yield head + _written(stop - begin) + data[begin:stop]
         else:
             yield data[at:end]
@@ -201,6 +202,19 @@ def _end_of_varints(data: bytes, begin: int, end: int) -> int:
         if data[at - 1] < MORE:
             return at
     raise DecodeError
+
+
+def _end_of_character(data: bytes, at: int, end: int) -> int:
+    """Return where the character of a text ends that *at* may be in.
+
+    Raises:
+        DecodeError: The text is not UTF-8.
+    """
+    more = data[at : min(at + _CONTINUES_MAX + 1, end)]
+    continues = len(more) - len(more.lstrip(_CONTINUES))
+    if continues > _CONTINUES_MAX:
+        raise DecodeError
+    return at + continues
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -4,6 +4,7 @@ import pytest
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
+from work_counter import lines_run
 
 from inferencecache.transport.wire_pieces import PIECE_BYTES, PIECE_FIELDS, MessagePieces
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
@@ -111,6 +112,20 @@ def test_a_long_text_is_cut_between_characters(character: str) -> None:
     assert found.model_id == "m"
     assert text.startswith(found.prompt_text)
     assert 1_000 < len(found.prompt_text.encode()) < 1_005
+
+
+@pytest.mark.parametrize("before", [b"", "é".encode(), "\N{GRINNING FACE}".encode()])
+def test_a_text_whose_character_does_not_end_is_refused(before: bytes) -> None:
+    """At once: no character has more than four bytes."""
+    text = b"a" * (1_001 - len(before)) + before + b"\x80" * 60_000
+    data = b"\x52\xc9\xdc\x03" + text
+
+    def refuse() -> None:
+        with pytest.raises(DecodeError):
+            list(PIECES.cut(data))
+
+    assert len(text) == 0xEE49
+    assert lines_run(refuse) < 1_000
 
 
 @pytest.mark.parametrize(
