@@ -83,6 +83,9 @@ class StretchWriter:
         if not packed and blocks > 1 and width <= WIDTH_MAX:
             packed = pack(hashes, width)
             self._is_uniform = is_uniform(packed, width)
+        if self._is_uniform and width > self._hash_bytes_max:
+            self.dropped += blocks
+            return
         stride = width + OVERHEAD if packed else 0
         while at < blocks:
             run = run_of.get(hashes[at])

@@ -14,6 +14,7 @@ from served_plane import (
     exact_entry,
     keys,
     lookup,
+    new_plane,
     serve,
     set_policy,
     update,
@@ -21,6 +22,7 @@ from served_plane import (
 
 from inferencecache.clock import NS_PER_S, NS_PER_US
 from inferencecache.index import DropReason
+from inferencecache.settings.index import IndexSettings
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 CHAIN = keys(8)
@@ -243,6 +245,23 @@ async def test_hashes_of_mixed_lengths_in_one_report(watched: ServedPlane) -> No
     answer = await watched.look_up(chain=mixed)
 
     assert [s.matched_tokens for s in answer.replica_scores] == [80]
+
+
+@pytest.mark.parametrize("limit", [64, 4_096])
+async def test_hashes_beyond_the_limit_are_dropped_each(limit: int) -> None:
+    """However they are told: as a chain of one width or of several, one by one, known or not."""
+    fitting = [bytes((number,)) * 64 for number in range(1, 41)]
+    wide = [block + b"." for block in fitting]
+    one_by_one = [exact_entry(block, 16 * n) for n, block in enumerate(wide, start=1)]
+    async with serve(new_plane(index=IndexSettings(identifier_bytes_max=limit))) as served:
+        await served.report(update("A", chain_entry(fitting)))
+        for entries in ([chain_entry(wide)], one_by_one, [chain_entry([*wide, *fitting])]):
+            await served.report(update("A", *entries))
+        index = served.plane.index
+        index.check_invariants()
+
+        stored, dropped = (40, {DropReason.IDENTIFIER_TOO_LONG: 120}) if limit == 64 else (80, {})
+        assert (index.entries, index.prefixes, index.counters.drops) == (stored, stored, dropped)
 
 
 @pytest.mark.parametrize("field", ["tenant_id", "model_id", "replica_id", "hash_scheme"])
