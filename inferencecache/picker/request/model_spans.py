@@ -6,11 +6,14 @@ string every quote has one, and where the first quote ends a string no word can 
 
 Theory of operation: almost always the word is there once, and that is it; looking from the end is
 the quicker way through a long text. Else a mark takes the place of each key in a copy, and the
-open brackets at each mark are counted.
+open brackets at each mark are counted. A long value that is known to stand behind its key holds no
+key of the top level, so it is left out first.
 """
 
 import re
 from typing import Final
+
+from msgspec import Raw
 
 from inferencecache.picker.bodies import Span
 from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw, LaboriousBodyError
@@ -29,16 +32,63 @@ _ANY_KEY: Final = re.compile(
 _ESCAPED_LETTER: Final = rb"\u006"
 _TEXT_OR_NULL: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|null', re.DOTALL)
 _WORD: Final = b'"model"'
+_BACKSLASH: Final = 0x5C
+_BEHIND_KEY: Final = re.compile(_SPACE + b":" + _SPACE)
+_LEFT_OUT: Final = b"0"
+"""Stands for a value that is left out."""
+
 _SPANS_MAX: Final = 16
 """More ``model`` keys than this are no mistake, and each would be written anew."""
 
 
-def model_spans(data: bytes, keys_max: int | None = None) -> list[Span]:
+def place_of(data: bytes, name: bytes, value: Raw) -> Span | None:
+    """Return where *value* stands; None where the first such key is another's.
+
+    Args:
+        data: A valid JSON object.
+        name: A key with its quotes.
+        value: An array, an object or a text, once the value of that key.
+    """
+    key = data.find(name)
+    if key <= 0 or data[key - 1] == _BACKSLASH:
+        return None
+    behind = _BEHIND_KEY.match(data, key + len(name))
+    if behind is None or not data.startswith(value, behind.end()):
+        return None
+    return Span(behind.end(), behind.end() + memoryview(value).nbytes)
+
+
+def model_spans(
+    data: bytes, keys_max: int | None = None, left_out: Span | None = None
+) -> list[Span]:
     """Return the spans of all top-level ``model`` values, texts with their quotes, or null.
 
     Args:
         data: A valid JSON object with at least one of them.
         keys_max: Most ``model`` keys at any depth that may be looked at, None for any number.
+        left_out: Where a value of any other key stands that need not be looked through.
+
+    Raises:
+        BadBodyError: One is neither a string nor null, or there are too many.
+        LaboriousBodyError: There are more keys than may be looked at.
+    """
+    if left_out is None:
+        return _spans_in(data, keys_max)
+    start, end = left_out
+    shorter = end - start - len(_LEFT_OUT)
+    try:
+        spans = _spans_in(data[:start] + _LEFT_OUT + data[end:], keys_max)
+    except BadBodyError as error:
+        at_byte = error.at_byte or 0
+        raise BadBodyError(error.flaw, at_byte + (shorter if at_byte > start else 0)) from None
+    return [
+        Span(first + shorter, last + shorter) if first > start else Span(first, last)
+        for first, last in spans
+    ]
+
+
+def _spans_in(data: bytes, keys_max: int | None) -> list[Span]:
+    """Return the spans of all top-level ``model`` values in *data*.
 
     Raises:
         BadBodyError: One is neither a string nor null, or there are too many.

@@ -15,14 +15,22 @@ from inferencecache.picker.request.inference_request import (
     Api,
     InferenceRequest,
 )
-from inferencecache.picker.request.model_spans import model_spans
+from inferencecache.picker.request.model_spans import model_spans, place_of
 from inferencecache.picker.request.prompt_size import prompt_size
 from inferencecache.picker.request.shape import api_of
-from inferencecache.picker.request.structure import is_deeper_than, is_utf8, long_number
+from inferencecache.picker.request.structure import (
+    is_deeper_than,
+    is_utf8,
+    long_number,
+    nests_little,
+)
+from inferencecache.picker.request.telling_words import has_telling_words
 from inferencecache.picker.request.whole_number import whole_number
 from inferencecache.settings.picker import PickerParseSettings
 
 _AFFINITY_BYTES_MAX: Final = 1_024
+_LONG_BYTES: Final = 4_096
+_NESTED: Final = frozenset({b"[", b"{", b'"'})
 _NULL: Final = b"null"
 _TEXT_OR_NULL: Final = msgspec.json.Decoder(str | None)
 _EMPTY_OBJECT: Final = re.compile(rb"\s*\{\s*\}")
@@ -52,10 +60,10 @@ def parse_body(
     """
     mark = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     text = data[mark:] if mark else data
-    _check_text(text, settings)
-    envelope = read_envelope(text)
+    _check_text(text)
+    envelope = _envelope(text, settings.depth_max)
     _check_numbers(text, settings)
-    spans = [] if envelope.model is ABSENT else model_spans(text, keys_max)
+    spans = [] if envelope.model is ABSENT else _model_spans(text, envelope, keys_max)
     names: tuple[str, ...] = ()
     if any(_written(text, span) != _NULL for span in spans):
         names = tuple(_model_name(text, span, settings) for span in spans)
@@ -63,8 +71,9 @@ def parse_body(
         raise BadBodyError(BodyFlaw.MODEL_MISSING)
     if names and not names[-1] and not may_lack_model:
         raise BadBodyError(BodyFlaw.MODEL_EMPTY, spans[-1].start)
-    api = _allowed_api(envelope, settings)
-    size = prompt_size(envelope, api)
+    is_telling = has_telling_words(envelope.messages)
+    api = _allowed_api(envelope, settings, is_telling=is_telling)
+    size = prompt_size(envelope, api, has_telling_words=is_telling)
     return InferenceRequest(
         api=api,
         model=names[-1] if names else "",
@@ -78,19 +87,42 @@ def parse_body(
     )
 
 
-def _check_text(text: bytes, settings: PickerParseSettings) -> None:
+def _check_text(text: bytes) -> None:
     if not text:
         raise BadBodyError(BodyFlaw.EMPTY)
     if not is_utf8(text):
         raise BadBodyError(BodyFlaw.NOT_UTF8)
-    if is_deeper_than(text, settings.depth_max):
+
+
+def _envelope(text: bytes, depth_max: int) -> Envelope:
+    """Read the top level, unless there are too many levels; of what is both too deep is said."""
+    is_flat = nests_little(text, depth_max)
+    if not is_flat and is_deeper_than(text, depth_max):
         raise BadBodyError(BodyFlaw.TOO_DEEP)
+    try:
+        return read_envelope(text)
+    except (BadBodyError, RecursionError):
+        if is_flat and is_deeper_than(text, depth_max):
+            raise BadBodyError(BodyFlaw.TOO_DEEP) from None
+        raise
 
 
 def _check_numbers(text: bytes, settings: PickerParseSettings) -> None:
     at_byte = long_number(text, settings.digits_max)
     if at_byte is not None:
         raise BadBodyError(BodyFlaw.NUMBER_TOO_LONG, at_byte)
+
+
+def _model_spans(text: bytes, envelope: Envelope, keys_max: int | None) -> list[Span]:
+    """Return where the models stand; a long prompt is not looked through."""
+    for name, value in (
+        (b'"messages"', envelope.messages),
+        (b'"prompt"', envelope.prompt),
+        (b'"input"', envelope.input),
+    ):
+        if memoryview(value).nbytes > _LONG_BYTES and bytes(memoryview(value)[:1]) in _NESTED:
+            return model_spans(text, keys_max, place_of(text, name, value))
+    return model_spans(text, keys_max)
 
 
 def _written(text: bytes, span: Span) -> bytes:
@@ -120,8 +152,8 @@ def _gap(text: bytes) -> Span:
     return Span(behind, behind)
 
 
-def _allowed_api(envelope: Envelope, settings: PickerParseSettings) -> Api:
-    api = api_of(envelope)
+def _allowed_api(envelope: Envelope, settings: PickerParseSettings, *, is_telling: bool) -> Api:
+    api = api_of(envelope, has_telling_words=is_telling)
     if api is Api.UNKNOWN and not settings.allow_unknown_shape:
         raise BadBodyError(BodyFlaw.UNKNOWN_SHAPE)
     return api

@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from inferencecache.picker.request.envelope import Envelope
 from inferencecache.picker.request.inference_request import Api
+from inferencecache.picker.request.telling_words import DATA_KEY
 
 _PARTS_MAX: Final = 4_096
 """Lists with more prompts than this are not taken apart; their size is not known then."""
@@ -30,8 +31,6 @@ _DATA_URL: Final = b";base64,"
 _URL_SIGN: Final = b";"
 """Looking for one byte takes a small part of looking for several."""
 
-_DATA_KEY: Final = b'"data"'
-
 
 class PromptSize(NamedTuple):
     """The length of a prompt.
@@ -45,11 +44,18 @@ class PromptSize(NamedTuple):
     tokens: int | None = None
 
 
-def prompt_size(envelope: Envelope, api: Api) -> PromptSize:
+def prompt_size(envelope: Envelope, api: Api, *, has_telling_words: bool) -> PromptSize:
     """Return how long the longest prompt of *envelope* is.
+
+    Args:
+        envelope: The body.
+        api: What it is meant for.
+        has_telling_words: Whether its messages have any.
 
     Complexity: O(length of the prompt), at the speed of memory.
     """
+    if api in _CONVERSATIONS:
+        return _of_conversation(envelope, has_telling_words=has_telling_words)
     return _SIZES[api](envelope)
 
 
@@ -90,11 +96,13 @@ def _together(text: Raw, others: PromptSize) -> PromptSize:
     return PromptSize(text_bytes=memoryview(text).nbytes + others.text_bytes)
 
 
-def _of_conversation(envelope: Envelope) -> PromptSize:
+def _of_conversation(envelope: Envelope, *, has_telling_words: bool) -> PromptSize:
     """Return the size of everything that becomes the prompt of a chat."""
     parts = (envelope.messages, envelope.system, envelope.instructions, envelope.input)
-    texts = [bytes(part) for part in parts]
-    media = sum(map(_media_most, texts))
+    messages, *others = texts = [bytes(part) for part in parts]
+    media = sum(map(_media_most, others)) + (
+        _media_most(messages) if has_telling_words else _urls_most(messages)
+    )
     if media > _MEDIA_MAX:
         return PromptSize()
     text_bytes = sum(map(len, texts))
@@ -105,8 +113,11 @@ def _of_conversation(envelope: Envelope) -> PromptSize:
 
 def _media_most(text: bytes) -> int:
     """Return how many pictures *text* has at most; most have none, and this is all they cost."""
-    urls = text.count(_DATA_URL) if _URL_SIGN in text else 0
-    return urls + text.count(_DATA_KEY)
+    return _urls_most(text) + text.count(DATA_KEY)
+
+
+def _urls_most(text: bytes) -> int:
+    return text.count(_DATA_URL) if _URL_SIGN in text else 0
 
 
 def _media_bytes(text: bytes) -> int:
@@ -117,14 +128,14 @@ def _media_bytes(text: bytes) -> int:
         end = _end_of_string(text, start)
         total += end - start
         at = text.find(_DATA_URL, end)
-    at = text.find(_DATA_KEY)
+    at = text.find(DATA_KEY)
     while at >= 0:
-        behind = at + len(_DATA_KEY)
+        behind = at + len(DATA_KEY)
         start = text.find(b'"', behind) + 1
         size = _end_of_string(text, start) - start if start else 0
         if size > _MEDIA_MIN and b" " not in text[start : start + _MEDIA_MIN]:
             total += size
-        at = text.find(_DATA_KEY, behind)
+        at = text.find(DATA_KEY, behind)
     return total
 
 
@@ -133,6 +144,7 @@ def _end_of_string(text: bytes, start: int) -> int:
     return len(text) if end < 0 else end
 
 
+_CONVERSATIONS: Final = frozenset({Api.CHAT_COMPLETIONS, Api.ANTHROPIC_MESSAGES, Api.RESPONSES})
 _SIZES: Final[Mapping[Api, Callable[[Envelope], PromptSize]]] = {
     Api.COMPLETIONS: lambda envelope: _of_prompts(envelope.prompt),
     Api.EMBEDDINGS: lambda envelope: _of_prompts(envelope.input),
@@ -140,7 +152,4 @@ _SIZES: Final[Mapping[Api, Callable[[Envelope], PromptSize]]] = {
     Api.RERANK: lambda envelope: _together(envelope.query, _of_prompts(envelope.documents)),
     Api.SCORE: lambda envelope: _together(envelope.text_1, _of_prompts(envelope.text_2)),
     Api.UNKNOWN: lambda _: PromptSize(),
-    Api.CHAT_COMPLETIONS: _of_conversation,
-    Api.ANTHROPIC_MESSAGES: _of_conversation,
-    Api.RESPONSES: _of_conversation,
 }

@@ -8,24 +8,32 @@ from msgspec import Raw
 from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
 from inferencecache.picker.request.envelope import ABSENT, Envelope
 from inferencecache.picker.request.inference_request import Api
+from inferencecache.picker.request.telling_words import TOOL_USE
 
 _NULL: Final = b"null"
-_TOOL_USE: Final = b'"tool_use"'
 _TOOL_BLOCK: Final = re.compile(rb'"type"[ \t\n\r]*:[ \t\n\r]*"tool_use"')
 """The word alone may be a name or a whole text; within a text its quotes are escaped."""
 
 _OPENING: Final = re.compile(rb"[ \t\n\r\[]*")
 
 
-def api_of(envelope: Envelope) -> Api:
+def api_of(envelope: Envelope, *, has_telling_words: bool) -> Api:
     """Return what *envelope* is meant for.
+
+    Args:
+        envelope: The body.
+        has_telling_words: Whether its messages have any.
 
     Raises:
         BadBodyError: The key that tells it holds a value of another type.
     """
     if _is_given(envelope.messages):
         _require(envelope.messages, b"[", BodyFlaw.MESSAGES_NOT_A_LIST)
-        return Api.ANTHROPIC_MESSAGES if _is_anthropic(envelope) else Api.CHAT_COMPLETIONS
+        return (
+            Api.ANTHROPIC_MESSAGES
+            if _is_anthropic(envelope, has_telling_words)
+            else Api.CHAT_COMPLETIONS
+        )
     if _is_given(envelope.prompt):
         _require(envelope.prompt, b'["', BodyFlaw.PROMPT_NOT_TEXT_OR_LIST)
         return Api.COMPLETIONS
@@ -64,12 +72,14 @@ def _api_of_input(envelope: Envelope) -> Api:
     return Api.RESPONSES if first == b"{" else Api.AMBIGUOUS_INPUT
 
 
-def _is_anthropic(envelope: Envelope) -> bool:
+def _is_anthropic(envelope: Envelope, has_telling_words: bool) -> bool:  # noqa: FBT001 - one fact
     signs = (envelope.system, envelope.stop_sequences, envelope.anthropic_version)
     if any(map(_is_given, signs)):
         return True
+    if not has_telling_words:
+        return False
     messages = bytes(envelope.messages)
-    return _TOOL_USE in messages and _TOOL_BLOCK.search(messages) is not None
+    return TOOL_USE in messages and _TOOL_BLOCK.search(messages) is not None
 
 
 def _is_given(raw: Raw) -> bool:
