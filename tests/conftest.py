@@ -4,9 +4,15 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from inferencecache.transport.grpc_core_log import GRPC_CORE_LOGGER
 from inferencecache.transport.structured_log import LOGGER_NAME
+
+# In a fresh clone the first test that draws anything reads all sources for their constants, which
+# takes seconds; that says nothing of the test.
+settings.register_profile("suite", settings.default, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
