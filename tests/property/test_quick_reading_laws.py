@@ -3,6 +3,7 @@
 import json
 import sys
 from typing import Final
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -12,14 +13,15 @@ from msgspec import Raw
 from plain_json import NotJsonError, top_level
 
 from inferencecache.picker.bodies import Span
-from inferencecache.picker.request import Api, BadBodyError, BodyFlaw, parse_body
+from inferencecache.picker.request import Api, BadBodyError, BodyFlaw, parse, parse_body
 from inferencecache.picker.request.model_spans import model_spans, place_of
 from inferencecache.picker.request.structure import is_deeper_than, nests_little
 from inferencecache.settings.picker import PickerParseSettings
 
 PARSE = PickerParseSettings()
-LONG: Final = b'"' + b"long " * 900 + b'"'
-"""Long enough to be left out."""
+LONG_BYTES: Final = 1_000
+LONG: Final = b'"' + b"long " * 250 + b'"'
+"""Long enough to be left out, here."""
 
 VERY_LONG: Final = b'"' + b"long " * 20_000 + b'"'
 """Long enough for objects beside it to be looked at one by one."""
@@ -46,7 +48,8 @@ def depth_of(value: object) -> int:
 def flaw_of(data: bytes, depth_max: int = PARSE.depth_max) -> BodyFlaw | None:
     """Return what is wrong with *data*."""
     try:
-        parse_body(data, PickerParseSettings(depth_max=depth_max))
+        with patch.object(parse, "_LONG_BYTES", LONG_BYTES):
+            parse_body(data, PickerParseSettings(depth_max=depth_max))
     except BadBodyError as error:
         return error.flaw
     return None
@@ -73,7 +76,8 @@ def test_models_beside_a_long_prompt_are_found(data: bytes) -> None:
     """Before it and behind it, never in it, wherever an independent reader finds them."""
     expected = [Span(start, end) for key, start, end in top_level(data) if key == "model"]
     try:
-        request = parse_body(data, PARSE)
+        with patch.object(parse, "_LONG_BYTES", LONG_BYTES):
+            request = parse_body(data, PARSE)
     except BadBodyError as error:
         flaw, at_byte = error.flaw, error.at_byte
     else:

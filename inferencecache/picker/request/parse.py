@@ -29,7 +29,7 @@ from inferencecache.picker.request.whole_number import whole_number
 from inferencecache.settings.picker import PickerParseSettings
 
 _AFFINITY_BYTES_MAX: Final = 1_024
-_LONG_BYTES: Final = 4_096
+_LONG_BYTES: Final = 32_768
 _NESTED: Final = frozenset({b"[", b"{", b'"'})
 _NULL: Final = b"null"
 _TEXT_OR_NULL: Final = msgspec.json.Decoder(str | None)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from inferencecache.picker.request.envelope import Envelope
+from inferencecache.picker.request.envelope import ABSENT, Envelope
 from inferencecache.picker.request.inference_request import Api
 from inferencecache.picker.request.telling_words import DATA_KEY
 
@@ -98,11 +98,12 @@ def _together(text: Raw, others: PromptSize) -> PromptSize:
 
 def _of_conversation(envelope: Envelope, *, has_telling_words: bool) -> PromptSize:
     """Return the size of everything that becomes the prompt of a chat."""
-    parts = (envelope.messages, envelope.system, envelope.instructions, envelope.input)
-    messages, *others = texts = [bytes(part) for part in parts]
-    media = sum(map(_media_most, others)) + (
-        _media_most(messages) if has_telling_words else _urls_most(messages)
-    )
+    parts = (envelope.system, envelope.instructions, envelope.input)
+    others = [bytes(part) for part in parts if part is not ABSENT]
+    messages = bytes(envelope.messages)
+    media = _media_most(messages) if has_telling_words else _urls_most(messages)
+    media += sum(map(_media_most, others))
+    texts = [messages, *others]
     if media > _MEDIA_MAX:
         return PromptSize()
     text_bytes = sum(map(len, texts))
