@@ -106,6 +106,20 @@ def test_damage_anywhere_is_seen(
         assert seen(state_update(data)) == as_the_library_reads(data)
 
 
+@pytest.mark.parametrize("first", [16, 300])
+@pytest.mark.parametrize("number", [0, 1, 20, 39])
+def test_every_byte_of_an_entry_is_looked_at(first: int, number: int) -> None:
+    """Whichever is another one, in whichever entry."""
+    entry = pb.PrefixEntry(prefix_hash=b"12345678", token_count=first, tier=2, adapter_id="a")
+    record = pb.CacheStateUpdate(prefixes=[entry]).SerializeToString()
+    whole, start = record * ENTRIES, number * len(record)
+    for at in range(start, start + len(record)):
+        others = {*b"\x00\x01\x05\x0a\x10\x1a\x22\x28\x32\x7f\x80\xff"} | {whole[at] ^ 1}
+        for byte in others:
+            data = whole[:at] + bytes((byte,)) + whole[at + 1 :]
+            assert seen(state_update(data)) == as_the_library_reads(data)
+
+
 @pytest.mark.parametrize("step", [1, 16, 100, 50_000])
 def test_a_chain_is_one_stretch_with_counts_in_constant_space(step: int) -> None:
     """Its counts take one to four bytes, and are one range."""
