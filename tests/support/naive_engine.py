@@ -18,7 +18,6 @@ from inferencecache.types import CacheTier
 
 INDEX_SIZE = 16
 ADAPTERS = {None: "", 1: "sql"}
-RING = 40
 WINDOW_GROUP = 1
 """The group whose blocks are no prompt's leading part; 0 and 2 serve whole prefixes."""
 
@@ -44,8 +43,9 @@ class EngineBlock:
 class NaiveEngine:
     """An engine of one life after another; hashes differ between lives, not between groups."""
 
-    def __init__(self, block_size: int, *, uses_maps: bool) -> None:
+    def __init__(self, block_size: int, *, uses_maps: bool, ring_size: int = 100) -> None:
         self.block_size = block_size
+        self.ring_size = ring_size
         self.uses_maps = uses_maps
         self.announced: set[Name] = set()
         self.life = 0
@@ -128,6 +128,13 @@ class NaiveEngine:
             return map_remove([label[1]], medium=medium, group_idx=integer(label[0]))
         return array_remove([label[1]], width=4, medium=medium, group_idx=label[0])
 
+    def remove_unreadably(self, label: Label, medium: str) -> bytes:
+        """Drop one copy of a block, and say so in a way that nobody can read."""
+        self.remove(label, medium)
+        if self.uses_maps:
+            return map_remove([label[1]], medium=medium, group_idx=integer(-1))
+        return array_remove([label[1]], width=4, medium=medium, group_idx=-1)
+
     def clear(self) -> bytes:
         """Drop everything."""
         self.blocks = {}
@@ -148,7 +155,7 @@ class NaiveEngine:
         message = (self.number, batch(*events, ts=self.seconds))
         self.number += 1
         if not is_burnt:
-            self.ring = [*self.ring, message][-RING:]
+            self.ring = [*self.ring, message][-self.ring_size :]
         return message
 
     def truth(self) -> dict[Name, CacheTier]:

@@ -46,12 +46,17 @@ class ProducerMachine(RuleBasedStateMachine):
     """A producer follows an engine through everything that happens to real ones."""
 
     @initialize(
-        size=st.sampled_from([4, 8, 16, 32]), uses_maps=st.booleans(), is_harsh=st.booleans()
+        size=st.sampled_from([4, 8, 16, 32]),
+        uses_maps=st.booleans(),
+        is_harsh=st.booleans(),
+        ring_size=st.sampled_from([3, 100]),
     )
-    def begin(self, size: int, *, uses_maps: bool, is_harsh: bool) -> None:
+    def begin(self, size: int, ring_size: int, *, uses_maps: bool, is_harsh: bool) -> None:
         """Start an engine and connect; only in a harsh life are messages lost for good."""
         self.is_harsh = is_harsh
-        self.engine = NaiveEngine(size, uses_maps=uses_maps)
+        self.engine = NaiveEngine(
+            size, uses_maps=uses_maps, ring_size=ring_size if is_harsh else 100
+        )
         self.tracker = SequenceTracker(SEQUENCE, has_replay=True)
         self.mapper = EventMapper(MAPPER)
         self.outbox = Outbox(OutboxSettings(), 16)
@@ -66,7 +71,7 @@ class ProducerMachine(RuleBasedStateMachine):
         for command in commands:
             if isinstance(command, Apply):
                 read = decode_batch(command.payload, DECODE)
-                assert read.faults == {}
+                assert read.faults == {} or self.is_lossy
                 self.outbox.add(self.mapper.apply(read, self.now_ns))
             elif isinstance(command, Reset):
                 self.outbox.add(self.mapper.reset())
@@ -75,7 +80,8 @@ class ProducerMachine(RuleBasedStateMachine):
                 self.replay = (command.ticket, ring)
             else:
                 assert isinstance(command, Doubt)
-                assert self.is_lossy or self.is_slow
+                assert command.missed >= 0
+                assert self.is_lossy or self.is_slow or self.engine.ring_size < 100
                 self.is_lossy = True
                 self.mapper.doubt()
 
@@ -147,6 +153,15 @@ class ProducerMachine(RuleBasedStateMachine):
         if event is not None:
             self.publish("burnt", event)
 
+    @precondition(lambda self: self.is_harsh and self.engine.blocks)
+    @rule(data=st.data(), fate=fates)
+    def evict_unreadably(self, data: st.DataObject, fate: str) -> None:
+        """A removal arrives that nobody can read."""
+        label = data.draw(st.sampled_from(self.held_blocks()))
+        medium = data.draw(st.sampled_from(sorted(self.engine.blocks[label].copies)))
+        self.is_lossy = True
+        self.publish(fate, self.engine.remove_unreadably(label, medium))
+
     @precondition(lambda self: self.is_harsh)
     @rule()
     def burn_clear(self) -> None:
@@ -217,6 +232,12 @@ class ProducerMachine(RuleBasedStateMachine):
         assert self.index.tiers() == self.mapper.held_keys()
         if not self.is_lossy and not self.tracker.is_incomplete:
             assert self.mapper.held_keys() == self.engine.truth()
+        assert self.kept_alive() <= set(self.engine.truth())
+
+    def kept_alive(self) -> set[tuple[str, int]]:
+        """Return what is reported again and again, so that it never expires."""
+        steps = self.mapper.live_set(include_doubtful=False)
+        return {(run.adapter_id, key) for runs in steps for run in runs for key in run.keys}
 
     def finish_replays(self) -> None:
         """Let every replay come to its end without losses."""
