@@ -156,19 +156,23 @@ class TenantAges:
     def follow_runs_slices(self, slice_runs: int) -> Iterator[None]:
         """Start ordering runs by their newest hold, for a quota, yielding between slices.
 
-        What changes meanwhile is followed as it changes, and it may be done twice at a time.
+        What changes meanwhile is followed as it changes, and it may be done twice at a time. Where
+        the quota went meanwhile, and perhaps another came, this is over and nothing is said.
 
         Complexity: O(runs log runs).
         """
         if self._newest is None:
             self._newest = AgeOrder(attrgetter("newest_order"))
             self._epoch += 1
+        begun = self._newest
         runs = list(dict.fromkeys(hold.run for hold in self.holds()))
         for done, run in enumerate(runs, start=1):
             self.follow(run)
             if done % slice_runs == 0:
                 yield
-        self.follows_runs = self._newest is not None
+                if self._newest is not begun:
+                    return
+        self.follows_runs = True
 
     def unfollow_runs(self) -> None:
         """Stop ordering runs.
