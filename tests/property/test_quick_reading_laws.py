@@ -38,11 +38,15 @@ REFUSALS: Final = {
 
 
 def depth_of(value: object) -> int:
-    """Return how many levels of lists and objects *value* has."""
-    parts = (
-        value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    )
-    return 0 if parts is None else 1 + max(map(depth_of, parts), default=0)
+    """Return how many levels of lists *value* has."""
+    if not isinstance(value, list):
+        return 0
+    return 1 + max(map(depth_of, value), default=0)
+
+
+def values_of(members: list[tuple[str, object]]) -> list[object]:
+    """Return an object as a list, with the values whose key comes again."""
+    return [value for _, value in members]
 
 
 def flaw_of(data: bytes, depth_max: int = PARSE.depth_max) -> BodyFlaw | None:
@@ -135,8 +139,9 @@ def test_what_certainly_nests_little_does(
 ) -> None:
     """Objects side by side are not counted, and nothing deeper is missed."""
     data = b'{"messages":[' + between.join([VERY_LONG, *items]) + b"]}"
-    depth = depth_of(json.loads(data))
-    assert is_deeper_than(data, depth_max) == (depth > depth_max)
+    depth = depth_of(json.loads(data, object_pairs_hook=values_of))
+    for is_json in (True, False):
+        assert is_deeper_than(data, depth_max, is_json=is_json) == (depth > depth_max)
     if nests_little(data, depth_max):
         assert depth <= depth_max
     assert (flaw_of(data, max(depth_max, 2)) is BodyFlaw.TOO_DEEP) == (depth > max(depth_max, 2))
@@ -159,10 +164,11 @@ def test_what_is_broken_and_deep_is_refused_as_before(
     except UnicodeDecodeError:
         assert flaw is BodyFlaw.NOT_UTF8
     except NotJsonError:
-        expected = BodyFlaw.TOO_DEEP if is_deeper_than(damaged, depth_max) else BodyFlaw.MALFORMED
-        assert flaw is expected
+        is_deep = is_deeper_than(damaged, depth_max, is_json=False)
+        assert flaw is (BodyFlaw.TOO_DEEP if is_deep else BodyFlaw.MALFORMED)
     else:
-        assert (flaw is BodyFlaw.TOO_DEEP) == is_deeper_than(damaged, depth_max)
+        is_deep = is_deeper_than(damaged, depth_max, is_json=False)
+        assert (flaw is BodyFlaw.TOO_DEEP) == is_deep
 
 
 @pytest.mark.parametrize("open_close", [(b"[", b"]"), (b'{"a":', b"}")], ids=["lists", "objects"])
@@ -191,3 +197,14 @@ def test_words_tell_an_api_wherever_they_stand(messages: bytes, api: Api) -> Non
     """Short or long, and whatever other word stands there."""
     for body in (messages, messages[:-1] + b',{"content":' + LONG + b"}]"):
         assert parse_body(b'{"model":"m","messages":' + body + b"}", PARSE).api is api
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(st.sampled_from('\\"[]{}/bfnrtu\n\x01x')), max_size=8), st.integers(1, 4))
+def test_escapes_hide_no_bracket_and_show_none(texts: list[str], depth: int) -> None:
+    """Whatever stands in strings, quotes and backslashes in any order, changes no level."""
+    data = b"[" * depth + json.dumps(texts).encode() + b"]" * depth
+    levels = 1 + depth
+    for is_json in (True, False):
+        assert not is_deeper_than(data, levels, is_json=is_json)
+        assert is_deeper_than(data, levels - 1, is_json=is_json)

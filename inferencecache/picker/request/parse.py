@@ -95,16 +95,20 @@ def _check_text(text: bytes) -> None:
 
 
 def _envelope(text: bytes, depth_max: int) -> Envelope:
-    """Read the top level, unless there are too many levels; of what is both too deep is said."""
-    is_flat = nests_little(text, depth_max)
-    if not is_flat and is_deeper_than(text, depth_max):
-        raise BadBodyError(BodyFlaw.TOO_DEEP)
+    """Read the top level, unless there are too many; of what is also malformed that is said.
+
+    The decoder goes first, since the levels of valid JSON are counted faster. It gives up at the
+    depth of the interpreter's stack.
+    """
     try:
-        return read_envelope(text)
+        envelope = read_envelope(text)
     except (BadBodyError, RecursionError):
-        if is_flat and is_deeper_than(text, depth_max):
+        if is_deeper_than(text, depth_max, is_json=False):
             raise BadBodyError(BodyFlaw.TOO_DEEP) from None
         raise
+    if not nests_little(text, depth_max) and is_deeper_than(text, depth_max):
+        raise BadBodyError(BodyFlaw.TOO_DEEP)
+    return envelope
 
 
 def _check_numbers(text: bytes, settings: PickerParseSettings) -> None:

@@ -20,6 +20,8 @@ MARK: Final = b"\x01"
 """A byte that no JSON document holds; one that was put in outside strings stays where it is."""
 
 _NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b'"[]{}' + MARK)
+_ESCAPES: Final = b"\\/bfnrtu"
+_NO_MARKS_NOR_ESCAPES: Final = bytes(byte for byte in _NO_MARKS if byte not in _ESCAPES)
 _RUNS: Final = re.compile(rb"\[+|\]+")
 _OPEN: Final = ord("[")
 _WORTH_PEELING: Final = 0.9
@@ -31,17 +33,19 @@ _DIGITS: Final = re.compile(rb"[0-9]*")
 _DIGIT_BYTES: Final = frozenset(b"0123456789")
 
 
-def brackets_outside(data: bytes) -> Iterator[bytes]:
+def brackets_outside(data: bytes, *, is_json: bool = True) -> Iterator[bytes]:
     """Yield the brackets and marks outside strings, all brackets as square ones, block by block.
 
     Args:
         data: A JSON document.
+        is_json: Whether it is known to be one, so that only some letters follow a backslash.
     """
     is_inside = False
     start, end = 0, len(data)
     while start < end:
         stop = _block_end(data, start, end)
-        marks = _without_escapes(data[start:stop]).translate(_TO_SQUARE, _NO_MARKS)
+        block = data[start:stop]
+        marks = _marks_of_json(block) if is_json else _marks(block)
         parts = marks.replace(b'""', b"").split(b'"')
         yield b"".join(parts[int(is_inside) :: 2])
         is_inside ^= len(parts) % 2 == 0
@@ -59,10 +63,16 @@ def depths_of_marks(data: bytes) -> Iterator[int]:
         depth += _net(rest)
 
 
-def is_deeper_than(data: bytes, depth_max: int) -> bool:
-    """Return whether *data* nests deeper than *depth_max* levels."""
+def is_deeper_than(data: bytes, depth_max: int, *, is_json: bool = True) -> bool:
+    """Return whether *data* nests deeper than *depth_max* levels.
+
+    Args:
+        data: A document.
+        depth_max: Most levels.
+        is_json: Whether it is known to be valid; else levels are those of its brackets.
+    """
     depth = 0
-    for brackets in brackets_outside(data):
+    for brackets in brackets_outside(data, is_json=is_json):
         if not _is_flat(brackets, depth_max - depth) and _deepest(brackets, depth) > depth_max:
             return True
         depth += _net(brackets)
@@ -142,6 +152,18 @@ def _block_end(data: bytes, start: int, end: int) -> int:
     while first > start and data[first - 1] == _BACKSLASH:
         first -= 1
     return stop - (stop - first) % 2
+
+
+def _marks(block: bytes) -> bytes:
+    return _without_escapes(block).translate(_TO_SQUARE, _NO_MARKS)
+
+
+def _marks_of_json(block: bytes) -> bytes:
+    """Return the same of valid JSON; escapes are taken out of what little can be part of any."""
+    if b"\\" not in block:
+        return block.translate(_TO_SQUARE, _NO_MARKS)
+    little = block.translate(_TO_SQUARE, _NO_MARKS_NOR_ESCAPES)
+    return _without_escapes(little).translate(None, _ESCAPES)
 
 
 def _without_escapes(block: bytes) -> bytes:
