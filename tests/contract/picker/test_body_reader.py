@@ -2,7 +2,11 @@
 
 import asyncio
 import os
+import signal
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
+from typing import Any
 
 import pytest
 
@@ -20,10 +24,15 @@ def die(*_: object, **__: object) -> None:
     os._exit(DEAD)
 
 
+def processes(reader: BodyReader) -> list[BaseProcess]:
+    """Return the processes of *reader*."""
+    assert reader._processes is not None
+    return list(reader._processes._processes.values())
+
+
 def kill_processes(reader: BodyReader) -> None:
     """End the processes of *reader* as the system does when memory runs out."""
-    assert reader._processes is not None
-    for process in reader._processes._processes.values():
+    for process in processes(reader):
         process.kill()
         process.join()
 
@@ -39,14 +48,28 @@ async def test_a_reader_that_dies_is_replaced() -> None:
         reader.close()
 
 
-async def test_several_that_met_a_dead_reader_share_the_next_one() -> None:
+async def test_several_that_met_a_dead_reader_share_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Whoever learns of it late does not end the process that others use by now."""
+    made: list[ProcessPoolExecutor] = []
+
+    def make(*args: Any, **kwargs: Any) -> ProcessPoolExecutor:
+        made.append(ProcessPoolExecutor(*args, **kwargs))
+        return made[-1]
+
+    monkeypatch.setattr(picker_reader, "ProcessPoolExecutor", make)
     reader = BodyReader(PickerParseSettings(inline_bytes_max=100, processes_max=3))
     try:
         await reader.read(BODY)
+        for process in processes(reader):
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGSTOP)
+        reading = [asyncio.create_task(reader.read(BODY)) for _ in range(3)]
+        await asyncio.sleep(0)  # all wait for an answer of a process now
         kill_processes(reader)
-        read = await asyncio.gather(*(reader.read(BODY) for _ in range(12)))
-        assert [body.model for body in read] == ["m"] * 12
+        assert [(await read).model for read in reading] == ["m"] * 3
+        assert len(made) == 2
     finally:
         reader.close()
 
