@@ -1,6 +1,7 @@
 """Options of the whole suite, and the logging of its process."""
 
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,8 +11,15 @@ from inferencecache.transport.grpc_core_log import GRPC_CORE_LOGGER
 from inferencecache.transport.structured_log import LOGGER_NAME
 
 # In a fresh clone the first test that draws anything reads all sources for their constants, which
-# takes seconds; that says nothing of the test.
-settings.register_profile("suite", settings.default, suppress_health_check=[HealthCheck.too_slow])
+# takes seconds, and a machine with much to do lets any example wait: neither says anything of the
+# test. Where a change is judged, the examples are the same ones each time; elsewhere they are new.
+settings.register_profile(
+    "suite",
+    settings.default,
+    deadline=None,
+    derandomize=os.environ.get("HYPOTHESIS_PROFILE") == "ci",
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("suite")
 
 
