@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+import msgspec
 from msgspec import Raw
 
 from inferencecache.picker.prompt.anthropic_messages import anthropic_messages, anthropic_tools
@@ -14,6 +15,7 @@ from inferencecache.picker.prompt.conversation import (
     TextPrompt,
     TokenIdPrompt,
 )
+from inferencecache.picker.prompt.many_values import QUICK_BYTES, holds_many_values
 from inferencecache.picker.prompt.prompt_body import PromptBody, PromptKeys, is_given, is_true
 from inferencecache.picker.prompt.responses_items import responses_messages, responses_tools
 from inferencecache.picker.request import Api
@@ -30,6 +32,15 @@ COMPUTES_ANEW: Final = "prompt_logprobs"
 
 MALFORMED: Final = NoBlocks(why="prompt_malformed", is_by_design=True)
 """Of a prompt that every engine refuses."""
+
+TOO_LONG: Final = NoBlocks(why="prompt_too_long")
+"""Of a prompt that takes too long to look at."""
+
+
+class _Several(msgspec.Struct, frozen=True, array_like=True):
+    """The first of several prompts; of the others, which may be millions, nothing is built."""
+
+    first: Raw
 
 
 def without_prompt(api: Api, body: PromptBody) -> str:
@@ -79,6 +90,8 @@ def read_prompt(api: Api, body: PromptBody) -> Prompt | NoBlocks:
         return _completion(
             body.keys, body.keys.prompt if api is Api.COMPLETIONS else body.keys.input
         )
+    if body.length > QUICK_BYTES and holds_many_values(raw for _, raw in body.parts):
+        return TOO_LONG
     messages = _messages(api, body.keys)
     if not messages:
         return MALFORMED
@@ -98,8 +111,8 @@ def read_prompt(api: Api, body: PromptBody) -> Prompt | NoBlocks:
 def _completion(keys: PromptKeys, raw: Raw) -> Prompt | NoBlocks:
     """Return the prompt, or the first of several: a text, or a list of token ids."""
     if _begins_with(raw, b"["):
-        several = read_value(raw, list[Raw]) if _first_of(raw) in _SEVERAL else None
-        raw = several[0] if several else raw
+        several = read_value(raw, _Several) if _first_of(raw) in _SEVERAL else None
+        raw = several.first if several else raw
     if _begins_with(raw, b"["):
         token_ids = read_value(raw, list[int])  # reads a million at once, without a look at each
         return TokenIdPrompt(token_ids=token_ids) if token_ids else MALFORMED
