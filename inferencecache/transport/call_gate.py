@@ -18,7 +18,7 @@ import grpc
 
 from inferencecache.transport.boundary import Context
 from inferencecache.transport.request_parts import RequestParts
-from inferencecache.transport.rpc_table import Behaviour, RpcHandler
+from inferencecache.transport.rpc_table import Behaviour, RpcHandler, WrittenStream
 
 _GOING: Final = "the server is shutting down; try again"
 
@@ -34,7 +34,8 @@ class CallGate:
         """Return *handler* behind the gate."""
         kind = (handler.request_streaming, handler.response_streaming)
         behaviour = getattr(handler, _BEHAVIOURS[kind])
-        passage = self._streams if any(kind) else self._calls
+        is_stream = any(kind) or isinstance(handler, WrittenStream)
+        passage = self._streams if is_stream else self._calls
         return _MAKERS[kind](
             passage.through(behaviour, is_sent_in_parts=handler.request_streaming),
             request_deserializer=handler.request_deserializer,

@@ -1,6 +1,5 @@
 """Hand a body out, at the pace of whoever reads it."""
 
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -16,8 +15,11 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 async def send_body(
     plane: PickPlane, body: Body, context: Context, chunk_bytes: int
-) -> AsyncIterator[OutgoingChunk]:
-    """Yield *body* in chunks and release it, however the call ends.
+) -> OutgoingChunk:
+    """Write all chunks of *body* but the last, return that, and release *body* after the call.
+
+    Its bytes are charged until the library has sent the last of them: a caller that reads slowly
+    holds them there, too.
 
     Args:
         plane: Where it belongs.
@@ -30,20 +32,17 @@ async def send_body(
     """
     pieces = body.content.pieces(chunk_bytes)
     body.on_release = pieces.close
-    # A generator that nobody reads to its end is closed some time; the callback is sooner.
     let_go = partial(_let_go, plane, body)
     context.add_done_callback(let_go)  # type: ignore[arg-type] # the stub wants its own class
     left = body.content.length
-    try:
-        for piece in pieces:
-            left -= len(piece)
-            yield OutgoingChunk(piece)
-        if left:
-            raise CutPullError
-    finally:
-        let_go()
+    for piece in pieces:
+        left -= len(piece)
+        if not left:
+            return OutgoingChunk(piece)
+        await context.write(OutgoingChunk(piece).SerializeToString())
+    raise CutPullError
 
 
-def _let_go(plane: PickPlane, body: Body, _call: Context | None = None) -> None:
+def _let_go(plane: PickPlane, body: Body, _call: Context) -> None:
     body.on_release = None
     plane.bodies.release(body)

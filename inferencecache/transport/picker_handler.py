@@ -86,13 +86,10 @@ class PickerHandler:
         answer = await self._runner.run(request, passed_headers(context), remaining_s)
         return pick_response(answer)
 
-    async def pull_body(
-        self, request: pb.PullBodyRequest, context: Context
-    ) -> AsyncIterator[OutgoingChunk]:
-        """Hand the body out."""
+    async def pull_body(self, request: pb.PullBodyRequest, context: Context) -> OutgoingChunk:
+        """Hand the body out; its last chunk is the answer."""
         body = self._plane.pull(request.response_id)
-        async for chunk in send_body(self._plane, body, context, self._chunk_bytes):
-            yield chunk
+        return await send_body(self._plane, body, context, self._chunk_bytes)
 
     async def report_first_token(
         self, request: pb.ReportFirstTokenRequest, _context: Context

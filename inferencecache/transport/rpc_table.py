@@ -3,9 +3,14 @@
 Rules of this file: the descriptor says which methods there are and of which kind; a handler object
 has one coroutine function per method, or an async iterator for a stream of answers, named after it
 in snake case; every method but those that guard themselves runs inside the boundary.
+
+A coroutine function for a stream of answers writes them as bytes, all but the last: that it
+returns. The library sends what is returned together with the status; what an iterator gives out
+goes by itself, and then the status does. On the wire both look alike.
 """
 
 import asyncio
+import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
@@ -38,6 +43,24 @@ _LAST_WORDS_S: Final = 0.1
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+class WrittenStream(grpc.RpcMethodHandler):  # type: ignore[type-arg] # generic in its stub alone
+    """A method with a stream of answers that the library takes for one with a single answer.
+
+    Args:
+        behaviour: Writes all answers but the last, and returns that.
+        reader: Makes requests of received bytes.
+    """
+
+    request_streaming = False
+    response_streaming = False
+    unary_stream = stream_unary = stream_stream = None
+
+    def __init__(self, behaviour: Behaviour, reader: Reader) -> None:
+        self.unary_unary = behaviour
+        self.request_deserializer = reader
+        self.response_serializer = _SERIALIZE
+
+
 def attribute_of(method_name: str) -> str:
     """Return the name a handler gives to an RPC.
 
@@ -66,24 +89,28 @@ def rpc_handlers(
     Raises:
         AttributeError: *handler* lacks a method.
     """
-    handlers = {}
+    handlers: dict[str, RpcHandler] = {}
     readers = readers or {}
     bytes_max = boundary.request_bytes_max
     for method in service.methods:
         behaviour = getattr(handler, attribute_of(method.name))
+        is_written = method.server_streaming and inspect.iscoroutinefunction(behaviour)
         if method.name not in unguarded:
             behaviour = _guard(method, behaviour, boundary)
         reader = readers.get(method.name) or lenient(GetMessageClass(method.input_type), bytes_max)
-        handlers[method.name] = _MAKERS[method.client_streaming, method.server_streaming](
-            behaviour,
-            request_deserializer=reader,
-            response_serializer=_SERIALIZE,
-        )
+        if is_written:
+            handlers[method.name] = WrittenStream(behaviour, reader)
+        else:
+            handlers[method.name] = _MAKERS[method.client_streaming, method.server_streaming](
+                behaviour,
+                request_deserializer=reader,
+                response_serializer=_SERIALIZE,
+            )
     return handlers
 
 
 def _guard(method: MethodDescriptor, behaviour: Behaviour, boundary: Boundary) -> Behaviour:
-    if method.server_streaming:
+    if method.server_streaming and not inspect.iscoroutinefunction(behaviour):
         return _guard_stream(method.name, behaviour, boundary)
     if method.client_streaming:
         return _guard_unary(method.name, behaviour, boundary, _hear_out)

@@ -9,16 +9,19 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.wrappers_pb2 import BytesValue
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from server_process import serving
 
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.transport.grpc_port import GrpcPort
+from inferencecache.transport.rpc_table import WrittenStream
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 from inferencecache.v1alpha1 import inferencecache_pb2_grpc as rpc
 
 FREE = "127.0.0.1:0"
 CALLERS = 30
+MESSAGE = BytesValue(value=b"x").SerializeToString()
 UPDATE = pb.CacheStateUpdate(tenant_id="t", model_id="m", replica_id="a", hash_scheme="s")
 OK, UNAVAILABLE = grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE
 
@@ -136,6 +139,12 @@ class Slow:
         await self.may_end.wait()
         yield request
 
+    async def written(self, request: BytesValue, context: grpc.aio.ServicerContext) -> BytesValue:
+        """Do the same, and return the last answer."""
+        await context.write(request.SerializeToString())
+        await self.may_end.wait()
+        return request
+
 
 @asynccontextmanager
 async def slow_port() -> AsyncIterator[tuple[GrpcPort, Slow, grpc.aio.Channel]]:
@@ -144,6 +153,7 @@ async def slow_port() -> AsyncIterator[tuple[GrpcPort, Slow, grpc.aio.Channel]]:
     handlers = {
         "Call": grpc.unary_unary_rpc_method_handler(slow.call),
         "Stream": grpc.unary_stream_rpc_method_handler(slow.stream),
+        "Written": WrittenStream(slow.written, BytesValue.FromString),
     }
     port = GrpcPort(GrpcSettings(bind_address=FREE), {"slow.Slow": handlers})
     address = await port.start()
@@ -175,24 +185,28 @@ def call_briefly(channel: grpc.aio.Channel) -> Any:
     return channel.unary_unary("/slow.Slow/Call")(b"", timeout=0.2)
 
 
-async def test_a_stream_of_answers_is_finished() -> None:
-    """What has begun goes on to its end."""
+@pytest.mark.parametrize("method", ["Stream", "Written"])
+async def test_a_stream_of_answers_is_finished(method: str) -> None:
+    """What has begun goes on to its end; until then other calls are answered, but no stream is."""
     async with slow_port() as (port, slow, channel):
-        running = channel.unary_stream("/slow.Slow/Stream")(b"x")
-        assert await running.read() == b"x"
+        running = channel.unary_stream(f"/slow.Slow/{method}")(MESSAGE)
+        assert await running.read() == MESSAGE
         stopping = asyncio.create_task(port.stop(60))
-        late = channel.unary_stream("/slow.Slow/Stream")
+        late = channel.unary_stream(f"/slow.Slow/{method}")
         while await first_code(late) is OK:
             pass
+        short = call(channel)
+        await slow.began.wait()
         slow.may_end.set()
-        assert await running.read() == b"x"
+        assert await short == b"x"
+        assert await running.read() == MESSAGE
         assert await code_of(running) is OK
         await stopping
 
 
 async def first_code(begin: Callable[[bytes], Any]) -> grpc.StatusCode:
     """Return OK if a stream brings something, else how it ends."""
-    stream = begin(b"x")
+    stream = begin(MESSAGE)
     try:
         await stream.read()
     except grpc.aio.AioRpcError as error:

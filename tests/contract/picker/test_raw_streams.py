@@ -128,6 +128,23 @@ async def test_a_slow_reader_gets_everything() -> None:
         assert await served.first(picked.response_id)
 
 
+async def test_the_last_chunk_is_charged_until_it_is_sent(served: ServedPicker) -> None:
+    """C58: a body of one chunk, of which the reader takes the beginning alone."""
+    picked = await served.push_and_pick(b'{"model":"m","prompt":"%s"}' % (b"x" * 200_000))
+    total = picked.body_total_bytes
+    async with raw_client(served.target, acknowledges=False) as client:
+        stream = await open_pull(client, picked.response_id)
+        await client.until(lambda: len(stream.data) > 1_000)
+        served.picker.plane.tick()
+        assert served.buffered_bytes == total
+        while not stream.is_over:
+            seen = len(stream.data)
+            await client.allow(stream, total)
+            await client.until(lambda count=seen: stream.is_over or len(stream.data) > count)
+        assert stream.status == "0"
+        await until(lambda: is_empty(served))
+
+
 async def test_an_abort_ends_a_pull_that_nobody_reads(served: ServedPicker) -> None:
     """C60: the bytes go at once; the stream never ends as if it were complete."""
     picked = await served.push_and_pick(*large_body())

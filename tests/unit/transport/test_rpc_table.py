@@ -12,7 +12,7 @@ from inferencecache.clock import ManualClock
 from inferencecache.errors import InvalidRequestError
 from inferencecache.transport.boundary import Boundary, FailureLog
 from inferencecache.transport.cache_handler import SERVICE, CacheHandler
-from inferencecache.transport.rpc_table import attribute_of, rpc_handlers
+from inferencecache.transport.rpc_table import WrittenStream, attribute_of, rpc_handlers
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 
@@ -21,7 +21,14 @@ class Aborted(grpc.aio.AbortError):
 
 
 class FakeContext:
-    """Remembers how a call was ended."""
+    """Remembers what was written, and how a call was ended."""
+
+    def __init__(self) -> None:
+        self.written: list[object] = []
+
+    async def write(self, message: object) -> None:
+        """Send a message."""
+        self.written.append(message)
 
     async def abort(self, code: grpc.StatusCode, details: str = "") -> NoReturn:
         """End the call."""
@@ -48,6 +55,16 @@ class Handler:
         if self._trouble is not None:
             raise self._trouble
         yield "last"
+
+
+class WritingHandler(Handler):
+    """Writes the answers of a stream but the last."""
+
+    async def _stream(self, _request: object, context: FakeContext) -> str:
+        await context.write("first")
+        if self._trouble is not None:
+            raise self._trouble
+        return "last"
 
 
 def handlers_for(handler: object, recorder: Recorder | None = None) -> dict[str, object]:
@@ -85,6 +102,17 @@ async def test_answers_pass_through() -> None:
     assert await call(handlers["StreamMetrics"], context) == ["first", "last"]
 
 
+async def test_a_stream_may_return_its_last_answer() -> None:
+    """What comes before it is written; a single answer is a single answer as ever."""
+    handlers = handlers_for(WritingHandler())
+    context = FakeContext()
+    assert await call(handlers["GetCacheState"], context) == ["answer"]
+    assert await handlers["StreamMetrics"].unary_unary("request", context) == "last"
+    assert context.written == ["first"]
+    assert not isinstance(handlers["GetCacheState"], WrittenStream)
+    assert isinstance(handlers["StreamMetrics"], WrittenStream)
+
+
 @pytest.mark.parametrize(
     ("trouble", "code", "counted"),
     [
@@ -98,12 +126,13 @@ async def test_answers_pass_through() -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["GetCacheState", "StreamMetrics"])
+@pytest.mark.parametrize("kind", [Handler, WritingHandler])
 async def test_errors_become_statuses(
-    trouble: Exception, code: grpc.StatusCode, counted: int, method: str
+    trouble: Exception, code: grpc.StatusCode, counted: int, method: str, kind: type[Handler]
 ) -> None:
     """Errors on purpose are explained, others counted and hidden; streams are no exception."""
     recorder = Recorder()
-    handler = handlers_for(Handler(trouble), recorder)[method]
+    handler = handlers_for(kind(trouble), recorder)[method]
     context = FakeContext()
     with pytest.raises(Aborted):
         await call(handler, context)
