@@ -29,6 +29,15 @@ class MetricsSettings:
         help="How long a model, tenant or destination keeps its metric label although it has "
         "nothing and another waits for one.",
     )
+    ingest_lag_max_ns: int = knob(
+        3_600 * NS_PER_S,
+        flag="max-ingest-lag",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_S,
+        help="An update older than this when it was applied counts as this old in the metrics: its "
+        "clock or its unit is wrong, and a sum that it was added to could never be used again.",
+    )
     loop_lag_interval_ns: int = knob(
         500 * NS_PER_MS,
         flag="loop-lag-interval",

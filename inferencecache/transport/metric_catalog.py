@@ -98,7 +98,8 @@ INGEST_LAG: Final = MetricSpec(
     name="inferencecache_ingest_lag_seconds",
     kind=MetricKind.HISTOGRAM,
     buckets_seconds=(0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0),
-    help="Age of updates that bear a timestamp when they were applied; the future counts as 0.",
+    help="Age of updates that bear a timestamp when they were applied; the future counts as 0, and "
+    "more than --max-ingest-lag as that.",
 )
 INGEST_DROPPED: Final = MetricSpec(
     name="inferencecache_ingest_dropped_total",

@@ -44,6 +44,7 @@ class ServerMetrics:
         tenants = BoundedLabels(settings, index.has_tenant, clock)
         self._model_labels = models
         self._view = index
+        self._lag_max_ns = settings.ingest_lag_max_ns
         self.lookups = LookupMetrics(models)
         self._index = IndexMetrics(index, models, tenants)
         self._gauges: dict[catalog.MetricSpec, float] = {
@@ -85,7 +86,8 @@ class ServerMetrics:
     def update_received(self, entries: int, lag_ns: int | None) -> None:
         """Count one update and the *entries* it carried; one with a timestamp also by its lag."""
         if lag_ns is not None:
-            self._durations[catalog.INGEST_LAG].observe(max(lag_ns, 0))
+            counted_ns = min(max(lag_ns, 0), self._lag_max_ns)
+            self._durations[catalog.INGEST_LAG].observe(counted_ns)
         self._plain[catalog.INGEST_UPDATES].add()
         self._plain[catalog.INGEST_ENTRIES].add(amount=entries)
 

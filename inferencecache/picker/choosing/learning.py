@@ -79,7 +79,7 @@ class Learning:
         """Learn how long it took."""
         if not is_good(report.upstream_status):
             return
-        is_worth_it = self._foresight.observe(
+        counted_ms = self._foresight.observe(
             self._candidate,
             self._situation,
             prompt_tokens=self._prompt_tokens,
@@ -87,8 +87,8 @@ class Learning:
             observed_ms=report.observed_ttft_ms,
             now_ns=self._clock.monotonic_ns(),
         )
-        if is_worth_it:
-            self._observer.first_token_took(self._expected_ms, report.observed_ttft_ms)
+        if counted_ms is not None:
+            self._observer.first_token_took(self._expected_ms, counted_ms)
 
     def ended(self, _ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
         """Pass on how far apart its tokens came."""

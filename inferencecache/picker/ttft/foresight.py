@@ -7,6 +7,7 @@ the speed that is believed of them, providers from what was seen lately or else 
 from collections.abc import Set as AbstractSet
 
 from inferencecache.picker.fleet import Candidate, WorkerSet
+from inferencecache.picker.ttft.counted_time import counted_ms
 from inferencecache.picker.ttft.estimate import estimated_ttft_ms
 from inferencecache.picker.ttft.predict_providers import ProviderPredictor
 from inferencecache.picker.ttft.predict_workers import WorkerPredictor
@@ -69,7 +70,7 @@ class Foresight:
         is_stream: bool,
         observed_ms: float,
         now_ns: int,
-    ) -> bool:
+    ) -> float | None:
         """Learn from the first token of a request that was answered well.
 
         The first byte of an answer of one piece is also its last, and says little of its first
@@ -84,14 +85,14 @@ class Foresight:
             now_ns: Monotonic time.
 
         Returns:
-            Whether it was worth learning from.
+            The time that it counts as; None if it was not worth learning from.
         """
         member, name = candidate.member, candidate.name
         self._heard_ns[name] = now_ns
         if is_stream:
             self._streamed_ns[name] = now_ns
         elif self._has_streamed(name, now_ns):
-            return False
+            return None
         if isinstance(member, WorkerSet):
             self._workers.observe(
                 member.key,
@@ -105,7 +106,7 @@ class Foresight:
             self._providers.observe(
                 member.key, candidate.model.name, prompt_tokens, observed_ms, now_ns
             )
-        return True
+        return counted_ms(observed_ms, self._settings)
 
     def _has_streamed(self, name: str, now_ns: int) -> bool:
         streamed_ns = self._streamed_ns.get(name)

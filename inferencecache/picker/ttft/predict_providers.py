@@ -9,6 +9,7 @@ from statistics import median_low
 from typing import Final
 
 from inferencecache.picker.fleet import ObjectName
+from inferencecache.picker.ttft.counted_time import counted_ms
 from inferencecache.settings.picker_ttft import TtftSettings
 
 SIZE_EDGES_TOKENS: Final = (1_024, 4_096, 16_384, 65_536)
@@ -58,8 +59,7 @@ class ProviderPredictor:
             kept = max(_SAMPLES_KEPT, self._settings.samples_min)
             history = self._histories[key] = deque(maxlen=kept)
         self._histories.move_to_end(key)
-        clamped_ms = min(max(1.0, observed_ms), float(self._settings.observed_ms_max))
-        history.append((now_ns, clamped_ms))
+        history.append((now_ns, counted_ms(observed_ms, self._settings)))
 
     def predict_ms(
         self, provider: ObjectName, model: str, prompt_tokens: int, now_ns: int

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from inferencecache.picker.fleet import ObjectName, PriorsForEngine
+from inferencecache.picker.ttft.counted_time import counted_ms
 from inferencecache.picker.ttft.estimate import prior_weights
 from inferencecache.picker.ttft.fit import ForgettingFit, weighed
 from inferencecache.picker.ttft.recent import RecentEvidence
@@ -73,14 +74,14 @@ class WorkerPredictor:
 
         Complexity: O(1).
         """
-        clamped_ms = min(max(1.0, observed_ms), float(self._settings.observed_ms_max))
+        time_ms = counted_ms(observed_ms, self._settings)
         features = situation.features()
         of_set = self._set_model(worker_set, priors)
         start = self._start(of_set, priors)
-        of_set.fit.observe(features, clamped_ms, start, now_ns)
+        of_set.fit.observe(features, time_ms, start, now_ns)
         of_set.evidence.add(now_ns)
         fit = self._worker_fit(worker_set, endpoint)
-        fit.observe(features, clamped_ms, of_set.fit.weights(start), now_ns)
+        fit.observe(features, time_ms, of_set.fit.weights(start), now_ns)
 
     def predict_ms(
         self,
@@ -104,7 +105,7 @@ class WorkerPredictor:
         predicted_ms = (
             weighed(set_weights, features) if fit is None else fit.value(features, set_weights)
         )
-        return min(max(1.0, predicted_ms), float(self._settings.observed_ms_max))
+        return counted_ms(predicted_ms, self._settings)
 
     def retain(self, endpoints: AbstractSet[str]) -> None:
         """Drop all endpoints but *endpoints*: whoever comes back is another one."""

@@ -23,12 +23,11 @@ NOW_NS = 1_700_000_000 * SECOND_NS
 class Bench:
     """An index with metrics, and no server around them."""
 
-    def __init__(self, *, labels_max: int = 1_000, entries_max: int = 0) -> None:
+    def __init__(self, *, entries_max: int = 0, **settings: int) -> None:
         self.policies = PolicyStore(PolicySettings(), default_ttl_ns=30 * MINUTE_NS)
         self.index = PrefixIndex(IndexSettings(entries_max=entries_max), self.policies)
         self.clock = ManualClock(NOW_NS)
-        settings = MetricsSettings(labels_max=labels_max)
-        self.metrics = ServerMetrics(settings, self.index, self.clock)
+        self.metrics = ServerMetrics(MetricsSettings(**settings), self.index, self.clock)
 
     def report(self, model_id: str, hashes: list[bytes], *, tenant_id: str = "t1") -> None:
         """Report single entries of one replica."""
@@ -271,3 +270,14 @@ async def test_lag_is_measured_for_updates_that_bear_a_time() -> None:
     page = await bench.page()
     assert page["inferencecache_ingest_lag_seconds_count", ()] == 2
     assert page["inferencecache_ingest_lag_seconds_sum", ()] == 1
+
+
+async def test_a_lag_that_cannot_be_spoils_no_sum() -> None:
+    """A stamp of another unit shows as a long lag, beyond the last bucket, and not as centuries."""
+    bench = Bench(ingest_lag_max_ns=90 * SECOND_NS)
+    for lag_ns in (SECOND_NS, 2**63 * 1_000, -(2**63) * 1_000):
+        bench.metrics.update_received(1, lag_ns)
+    page = await bench.page()
+    assert page["inferencecache_ingest_lag_seconds_count", ()] == 3
+    assert page["inferencecache_ingest_lag_seconds_bucket", ("60.0",)] == 2
+    assert page["inferencecache_ingest_lag_seconds_sum", ()] == 91
