@@ -5,15 +5,20 @@ imports them before there is a tokenizer to load.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 from inferencecache.picker.fleet import EngineKind
 from inferencecache.picker.prompt.conversation import Conversation, TextPrompt
-from inferencecache.picker.prompt.special_tokens import SpecialTokens, any_of, pieces_of
+from inferencecache.picker.prompt.special_tokens import (
+    SPACING,
+    SpecialTokens,
+    any_of,
+    pieces_of,
+)
 from inferencecache.picker.prompt.template_input import (
     as_rendered,
     before_media,
@@ -24,6 +29,7 @@ from inferencecache.picker.prompt.token_blocks import Tokens
 from inferencecache.transport.read_file import read_plain_file
 from inferencecache.transport.tokenize_files import LoadLimits, Now, TokenizerPlace
 from inferencecache.transport.tokenize_template import ChatTemplate
+from inferencecache.transport.tokenize_turns import TurnsInText
 
 _TOOLS_TEMPLATE: Final = "tool_use"
 _DEFAULT_TEMPLATE: Final = "default"
@@ -37,6 +43,21 @@ class NoTemplateError(Exception):
 
 class NotContinuedError(Exception):
     """A template did not write the turn that the answer shall go on with."""
+
+
+class Written(NamedTuple):
+    """What a template wrote.
+
+    Attributes:
+        text: Up to the first picture.
+        behind: What stands behind that; None if there is none.
+        starts: Where each turn begins in the text, and where the last one ends; empty unless a
+            longer conversation goes on from there.
+    """
+
+    text: str
+    behind: str | None
+    starts: Sequence[int]
 
 
 class LocalTokenizer:
@@ -91,17 +112,17 @@ class LocalTokenizer:
         """
         if isinstance(prompt, TextPrompt):
             return Tokens(token_ids=self._encode(prompt.text, prompt.adds_special_tokens))
-        before, behind = self.written(prompt, engine, steps_max)
+        text, behind, _ = self.written(prompt, engine, steps_max)
         adds = prompt.adds_special_tokens
         return Tokens(
-            token_ids=self._encode(before, adds),
+            token_ids=self._encode(text, adds),
             further=None if behind is None else len(self._encode(behind, adds)),
         )
 
     def written(
         self, conversation: Conversation, engine: EngineKind, steps_max: int | None = None
-    ) -> tuple[str, str | None]:
-        """Return what the template writes before the first picture and behind it.
+    ) -> Written:
+        """Return what the template writes.
 
         Args:
             conversation: The prompt.
@@ -114,7 +135,27 @@ class LocalTokenizer:
             Exception: Whatever the template raises.
         """
         rendered, appended = as_rendered(conversation, engine)
-        return before_media(self._rendered(rendered, engine, steps_max) + appended)
+        template = self._template(has_tools=conversation.tools is not None)
+        variables = template_variables(rendered, engine, knows_parts=template.knows_parts)
+        turns = TurnsInText(variables["messages"]) if template.goes_turn_by_turn else None
+        if turns is not None:
+            variables["messages"] = turns
+        text = template.render({**self._special_tokens, **variables}, steps_max, turns)
+        if rendered.continues_final_message:
+            text = _continued(text, rendered)
+        before, behind = before_media(text + appended)
+        goes_on = turns is not None and behind is None and not conversation.continues_final_message
+        return Written(before, behind, turns.starts if turns is not None and goes_on else [])
+
+    def may_go_on(self, conversation: Conversation, characters: int) -> bool:
+        """Return whether further turns can be written without those between it and the first.
+
+        Args:
+            conversation: Its first turn, and what is new.
+            characters: What was written of those between.
+        """
+        template = self._template(has_tools=conversation.tools is not None)
+        return template.goes_turn_by_turn and characters <= template.characters_max
 
     def pieces(self, text: str) -> list[str]:
         """Return *text* in pieces whose tokens, one after the other, are its own."""
@@ -130,25 +171,19 @@ class LocalTokenizer:
             return [self._bos, *token_ids]
         return token_ids
 
-    def _rendered(
-        self, conversation: Conversation, engine: EngineKind, steps_max: int | None
-    ) -> str:
-        template = self._template(has_tools=conversation.tools is not None)
-        variables = template_variables(conversation, engine, knows_parts=template.knows_parts)
-        text = template.render({**self._special_tokens, **variables}, steps_max)
-        if not conversation.continues_final_message:
-            return text
-        kept = continued(text, conversation)
-        if kept is None:
-            raise NotContinuedError
-        return kept
-
     def _template(self, *, has_tools: bool) -> ChatTemplate:
         with_tools = self._templates.get(_TOOLS_TEMPLATE) if has_tools else None
         template = with_tools or self._templates.get(_DEFAULT_TEMPLATE)
         if template is None:
             raise NoTemplateError
         return template
+
+
+def _continued(text: str, conversation: Conversation) -> str:
+    kept = continued(text, conversation)
+    if kept is None:
+        raise NotContinuedError
+    return kept
 
 
 def _encoded(
@@ -164,18 +199,25 @@ def _safe_special(tokenizer: Tokenizer) -> SpecialTokens | None:
     added = [
         token for token in tokenizer.get_added_tokens_decoder().values() if not token.normalized
     ]
+    if any(map(_reaches_far, added)):
+        return None
     pattern = any_of([token.content for token in added])
     marking = frozenset(
         token.content
         for token in added
         if not (token.lstrip or token.rstrip) and token.content == token.content.strip()
     )
-    if pattern is None or not marking or any(token.single_word for token in added):
+    if pattern is None or not marking:
         return None
     special = SpecialTokens(pattern, marking)
     sample = "".join(f"{_SAMPLE}{mark}{_SAMPLE}" for mark in sorted(marking)[:_SAMPLES])
     whole, *pieces = _encoded(tokenizer, [sample, *pieces_of(sample, special, spacing=1)])
     return special if whole == [token for piece in pieces for token in piece] else None
+
+
+def _reaches_far(token: AddedToken) -> bool:
+    """Return whether a special token depends on what is around it, or spans a whole piece."""
+    return token.single_word or len(token.content) > SPACING
 
 
 def load_tokenizer(place: TokenizerPlace, limits: LoadLimits) -> LocalTokenizer:

@@ -6,7 +6,7 @@ an exception.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -119,7 +119,7 @@ class TokenizingReader:
         if why:
             return NoBlocks(why=why, is_by_design=True)
         seed = character_seed(self._parts.secret, row, body.salt)
-        name = self._names.name_of(body, f"characters {api} {seed}".encode())
+        name = self._names.name_of(body, f"characters {api} {seed}".encode()).whole
         known = self._memory.find(name)
         if known is not None:
             return known
@@ -194,14 +194,15 @@ class TokenizingReader:
         plan = ask if isinstance(ask, NoBlocks) else await self._plan(ask)
         if isinstance(ask, NoBlocks) or isinstance(plan, NoBlocks):
             return (plan if isinstance(plan, NoBlocks) else TIMEOUT), ""
-        name = self._names.name_of(ask.body, plan.context)
+        name, beginnings = self._names.name_of(ask.body, plan.context)
         known = self._memory.find(name)
         if known is not None:
             return known, _REMEMBERED
         if isinstance(plan, Computed) and ask.body.length <= self._inline_bytes_max(plan):
             started_ns = self._parts.clock.monotonic_ns()
-            return self._settled(name, ask, plan, plan.compute(), started_ns), plan.by
-        answer = await self._work.answer(name, lambda: self._beside(name, ask, plan))
+            result = plan.compute(beginnings)
+            return self._settled(name, ask, plan, result, started_ns), plan.by
+        answer = await self._work.answer(name, lambda: self._beside(name, beginnings, ask, plan))
         if answer is TIMEOUT:
             self._parts.watch.failed(worker_set.key, TIMEOUT.why, _SLOW)
         return answer, plan.by
@@ -254,14 +255,17 @@ class TokenizingReader:
             return self._settings.token_ids_inline_bytes_max
         return self._settings.inline_bytes_max
 
-    async def _beside(self, name: bytes, ask: Ask, plan: Plan) -> Answer:
+    async def _beside(
+        self, name: bytes, beginnings: Sequence[bytes], ask: Ask, plan: Plan
+    ) -> Answer:
         """Follow *plan* while others go on."""
         started_ns = self._parts.clock.monotonic_ns()
         if isinstance(plan, Fetched):
             result = await plan.fetch()
         else:
             loop = asyncio.get_running_loop()
-            result = await loop.run_in_executor(self._parts.threads, giving_way, plan.compute)
+            compute = partial(plan.compute, beginnings)
+            result = await loop.run_in_executor(self._parts.threads, giving_way, compute)
         return self._settled(name, ask, plan, result, started_ns)
 
     def _settled(

@@ -15,6 +15,7 @@ from jinja2.runtime import Macro
 
 from inferencecache.transport.tokenize_files import LoadLimits
 from inferencecache.transport.tokenize_sandbox import TemplateSandbox, TooMuchTextError
+from inferencecache.transport.tokenize_turns import TurnsInText, goes_turn_by_turn
 
 _DATE: Final = "strftime_now"
 
@@ -30,38 +31,46 @@ class ChatTemplate:
         TemplateSyntaxError: It is none.
 
     Attributes:
+        characters_max: How much it may write.
         knows_parts: Whether it goes through the parts of a turn itself.
         tells_date: Whether what it writes depends on the date.
+        goes_turn_by_turn: Whether it writes a longer conversation by going on from a shorter one.
     """
 
     def __init__(self, source: str, limits: LoadLimits) -> None:
         self._sandbox = environment = _environment(limits)
         self._template = environment.from_string(environment.limited(source))
-        self._characters_max = limits.characters_max
-        self.knows_parts = any(
-            map(_goes_through_parts, environment.parse(source).find_all(nodes.For))
-        )
+        self.characters_max = limits.characters_max
+        parsed = environment.parse(source)
+        self.knows_parts = any(map(_goes_through_parts, parsed.find_all(nodes.For)))
+        self.goes_turn_by_turn = goes_turn_by_turn(parsed)
         self.tells_date = _DATE in source
 
-    def render(self, variables: Mapping[str, Any], steps_max: int | None = None) -> str:
+    def render(
+        self,
+        variables: Mapping[str, Any],
+        steps_max: int | None = None,
+        turns: TurnsInText | None = None,
+    ) -> str:
         """Return what it writes.
 
         Args:
             variables: What it is given.
             steps_max: Most turns of loops and calls, if fewer than it may take at all.
+            turns: Told how much is written, if it goes turn by turn and these are its turns.
 
         Raises:
             TooMuchTextError: That is too much.
             TooManyStepsError: That takes too many steps.
             Exception: Whatever the template raises.
         """
+        turns = TurnsInText([]) if turns is None else turns
         pieces: list[str] = []
-        length = 0
         self._sandbox.begin(steps_max)
         for piece in self._template.generate(variables):
             pieces.append(piece)
-            length += len(piece)
-            if length > self._characters_max:
+            turns.written += len(piece)
+            if turns.written > self.characters_max:
                 raise TooMuchTextError
         return "".join(pieces)
 

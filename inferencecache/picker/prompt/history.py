@@ -16,6 +16,11 @@ Example, blocks of 4 tokens: marks with 0, 9 and 21 tokens before them are known
 differs only behind the last. Tokenized is from 9 on; the blocks up to 12 are known, block 12 to 16
 is the first that is hashed anew, and 12 lies before 21.
 
+Where a template goes on from what it wrote for a shorter conversation, that need not be written
+again. A text is then found by the name of all turns that it was made of, as they stand in a body;
+of each mark it is known in which turn it stands. The longer text is written from a turn with a mark
+on, and the marks behind that have to have the names that they had.
+
 Rules of this file: marks depend on what stands before them only, or they would not be found again.
 """
 
@@ -23,8 +28,9 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import Final, NamedTuple
 
 from inferencecache.fingerprint import (
@@ -40,7 +46,7 @@ Encode = Callable[[list[str]], list[list[int]]]
 """Returns the token ids of each of several texts."""
 
 _TEXT_BYTES: Final = 400
-_MARK_BYTES: Final = 250
+_MARK_BYTES: Final = 300
 """Of the objects and places in tables that a text, or a mark, takes."""
 
 _LATEST: Final = 2
@@ -55,11 +61,21 @@ class KnownText:
         hashes: Of its whole blocks.
         names: Of its marks, in order; the first is its beginning.
         tokens: How many stand before each mark.
+        characters: Of all of it, or more.
+        turns: For each mark the number of the turn in whose text it stands, that of none at the end
+            of the last one; 0 in the first turn, and where a longer text may be another one.
+        offsets: How many characters of that turn stand before it.
+        beginning: Name of all its turns as they stand in a body; empty if it is not to be found by
+            that.
     """
 
     hashes: bytes
     names: tuple[bytes, ...]
     tokens: tuple[int, ...]
+    characters: int = 0
+    turns: tuple[int, ...] = ()
+    offsets: tuple[int, ...] = ()
+    beginning: bytes = b""
 
     @property
     def size(self) -> int:
@@ -79,6 +95,22 @@ class Found(NamedTuple):
     number: int
 
 
+_FOUND: Final = partial(tuple.__new__, Found)
+"""Makes one as its own call does, but without a call of a Python function: a text has hundreds."""
+
+
+class Known(NamedTuple):
+    """What is known of a text before it is tokenized.
+
+    Attributes:
+        names: Of its marks.
+        former: The last of them that was met before.
+    """
+
+    names: Sequence[bytes]
+    former: Found
+
+
 NOTHING_KNOWN: Final = Found(KnownText(b"", (b"",), (0,)), 0)
 
 
@@ -92,11 +124,12 @@ class Histories:
         used_bytes: Of all texts.
     """
 
-    __slots__ = ("_bytes_max", "_marks", "_texts", "used_bytes")
+    __slots__ = ("_beginnings", "_bytes_max", "_marks", "_texts", "used_bytes")
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._marks: dict[bytes, Found] = {}
+        self._beginnings: dict[bytes, KnownText] = {}
         self._texts: OrderedDict[int, KnownText] = OrderedDict()
         self.used_bytes = 0
 
@@ -111,6 +144,14 @@ class Histories:
                 return found
         return NOTHING_KNOWN
 
+    def find_beginning(self, names: Sequence[bytes]) -> KnownText | None:
+        """Return the text of the last of the beginnings with these names that is known."""
+        for name in reversed(names):
+            found = self._beginnings.get(name)
+            if found is not None:
+                return found
+        return None
+
     def keep(self, text: KnownText, former: Found) -> None:
         """Remember *text*, in place of the one that it goes on from if it is all in it.
 
@@ -118,16 +159,17 @@ class Histories:
             text: What was tokenized.
             former: Where tokenizing it began.
         """
-        if former.number >= len(former.text.names) - _LATEST:
-            self._drop(former.text)
-        elif id(former.text) in self._texts:
+        if id(former.text) in self._texts:
             self._texts.move_to_end(id(former.text))
-        if len(text.names) == 1:  # without a mark nobody would find it
-            return
-        self._texts[id(text)] = text
-        self.used_bytes += text.size
-        for number, name in enumerate(text.names[1:], start=1):
-            self._marks[name] = Found(text, number)
+        if len(text.names) > 1:  # without a mark nobody would find it
+            self._texts[id(text)] = text
+            self.used_bytes += text.size
+            marks = map(_FOUND, zip(repeat(text), range(1, len(text.names)), strict=False))
+            self._marks.update(zip(text.names[1:], marks, strict=True))
+            if text.beginning:
+                self._beginnings[text.beginning] = text
+        if former.number >= len(former.text.names) - _LATEST:
+            self._drop(former.text)  # after its names have gone to the newer one
         while self.used_bytes > self._bytes_max:
             self._drop(next(iter(self._texts.values())))
 
@@ -139,6 +181,8 @@ class Histories:
             found = self._marks.get(name)
             if found is not None and found.text is text:
                 del self._marks[name]
+        if self._beginnings.get(text.beginning) is text:
+            del self._beginnings[text.beginning]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,19 +208,23 @@ class TextNames:
         context: Everything that changes blocks beside the text: tokenizer and block size.
     """
 
-    __slots__ = ("_keyed",)
+    __slots__ = ("_first",)
 
     def __init__(self, key: bytes, context: bytes) -> None:
-        self._keyed = sha256(key + struct.pack("<Q", len(context)) + context)
+        self._first = sha256(key + struct.pack("<Q", len(context)) + context).digest()
 
     def names_of(self, pieces: Sequence[str]) -> tuple[bytes, ...]:
         """Return a name for the beginning of each piece: for all that stands before it."""
-        digest = self._keyed.copy()
-        names = [b""]
-        for piece in pieces[:-1]:
-            digest.update(piece.encode("utf-8", "surrogatepass"))
-            names.append(digest.digest())
-        return tuple(names)
+        return further_names(self._first, pieces)
+
+
+def further_names(first: bytes, pieces: Sequence[str]) -> tuple[bytes, ...]:
+    """Return a name for the beginning of each piece; *first* is that of the first one."""
+    return tuple(accumulate(pieces[:-1], _name_behind, initial=first))
+
+
+def _name_behind(name: bytes, piece: str) -> bytes:
+    return sha256(name + piece.encode("utf-8", "surrogatepass")).digest()
 
 
 def text_blocks(
@@ -194,15 +242,31 @@ def text_blocks(
     Complexity: O(n) in what is tokenized, and in the blocks.
     """
     start = _start(former, block_tokens)
+    return blocks_from(start, pieces[start:], Known(names, former), encode, block_tokens)
+
+
+def blocks_from(
+    start: int, pieces: Sequence[str], known: Known, encode: Encode, block_tokens: int
+) -> Learned:
+    """Return the blocks of a text of which the pieces from a mark on are given.
+
+    Args:
+        start: Number of the mark; the first whole block behind it ends before what is new.
+        pieces: Behind that mark.
+        known: What is known of the text.
+        encode: Tokenizes pieces.
+        block_tokens: Tokens per block, >= 1.
+    """
+    names, former = known
     before = former.text.tokens[: start + 1]
-    encoded = encode(list(pieces[start:]))
+    encoded = encode(list(pieces))
     counts = list(accumulate(map(len, encoded), initial=before[-1]))
     first = -(-before[-1] // block_tokens)
-    known = former.text.hashes[: first * KEY_BYTES]
-    parent = int.from_bytes(known[-KEY_BYTES:], "big") if known else None
+    hashes = former.text.hashes[: first * KEY_BYTES]
+    parent = int.from_bytes(hashes[-KEY_BYTES:], "big") if hashes else None
     whole = (first * block_tokens - before[-1]) * TOKEN_BYTES
     further = packed_prefix_hashes(packed_tokens(encoded)[whole:], block_tokens, parent)
-    hashes = known + wire_bytes(further)
+    hashes += wire_bytes(further)
     return Learned(
         blocks=PromptBlocks(
             hashes=hashes, block_tokens=block_tokens, prompt_tokens=counts[-1], is_exact=True

@@ -2,15 +2,42 @@
 
 A name is the same for the same prompt while this process lives. Its key is random and nowhere else,
 so that nobody can find out from a name what a prompt was by trying prompts.
+
+A conversation also has names for how it begins, each for everything in the request that can change
+tokens and for so many of its turns. It is what a longer conversation with the same name begins
+with, so one look at all bytes finds what is known of them. No name of one kind is one of the other:
+the list of turns is still open in those for beginnings.
 """
 
 import struct
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from inferencecache.picker.prompt.prompt_body import PromptBody
 
 _LENGTH: Final = struct.Struct("<BQ").pack
+_TURNS: Final = 255
+"""In the place of a key: no more of them come."""
+
+_LATEST: Final = 16
+"""An answer, and results of as many tools as are called at a time."""
+
+_LONG_BYTES: Final = 16_384
+"""Shorter prompts take less time to write than to look for."""
+
+
+class PromptName(NamedTuple):
+    """What a prompt is called.
+
+    Attributes:
+        whole: All of it.
+        beginnings: With so many turns as there are, and with the latest left out one by one; the
+            shortest first, none for what is no long conversation.
+    """
+
+    whole: bytes
+    beginnings: Sequence[bytes] = ()
 
 
 class PromptNames:
@@ -25,7 +52,7 @@ class PromptNames:
     def __init__(self, key: bytes) -> None:
         self._keyed = sha256(key)
 
-    def name_of(self, body: PromptBody, context: bytes) -> bytes:
+    def name_of(self, body: PromptBody, context: bytes) -> PromptName:
         """Return the name of a prompt.
 
         Args:
@@ -39,4 +66,15 @@ class PromptNames:
         for place, part in body.parts:
             digest.update(_LENGTH(place, memoryview(part).nbytes))
             digest.update(part)
-        return digest.digest()
+        if not isinstance(body.keys.messages, list):
+            return PromptName(digest.digest())
+        digest.update(_LENGTH(_TURNS, 0))
+        latest = body.turns[-_LATEST:] if body.length >= _LONG_BYTES else []
+        digest.update(b",".join([b"[", *body.turns[: len(body.turns) - len(latest)]]))
+        beginnings = []
+        for turn in latest:
+            digest.update(b",")
+            digest.update(turn)
+            beginnings.append(digest.digest())
+        digest.update(b"]")
+        return PromptName(digest.digest(), tuple(beginnings))

@@ -136,8 +136,12 @@ def _messages(api: Api, keys: PromptKeys) -> tuple[Message, ...] | None:
     if api is Api.RESPONSES:
         return responses_messages(_value(keys.instructions), _value(keys.input))
     if api is Api.ANTHROPIC_MESSAGES:
-        return anthropic_messages(_value(keys.system), _value(keys.messages))
-    return chat_messages(_value(keys.messages))
+        return anthropic_messages(_value(keys.system), _turns(keys.messages))
+    return chat_messages(_turns(keys.messages))
+
+
+def _turns(messages: list[Raw] | Raw) -> object:
+    return list(map(_value, messages)) if isinstance(messages, list) else _value(messages)
 
 
 def _tools(api: Api, keys: PromptKeys) -> tuple[object, ...] | None:

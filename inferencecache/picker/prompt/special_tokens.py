@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-_SPACING: Final = 1_024
+SPACING: Final = 1_024
 """Characters of a piece, at least: each costs a name and a place in a table."""
 
 
@@ -24,7 +24,7 @@ class SpecialTokens:
     marking: frozenset[str]
 
 
-def pieces_of(text: str, special: SpecialTokens | None, spacing: int = _SPACING) -> list[str]:
+def pieces_of(text: str, special: SpecialTokens | None, spacing: int = SPACING) -> list[str]:
     """Return *text* in pieces that begin with special tokens.
 
     Args:

@@ -163,10 +163,18 @@ async def test_another_tokenizer_or_block_size_goes_on_from_nothing(tmp_path: Pa
                 assert await rig.exact(body, members) == plain_blocks(token_ids, block_tokens)
 
 
-async def test_a_tokenizer_that_cannot_be_taken_apart_is_used_whole(tmp_path: Path) -> None:
-    """Its special tokens look at the words beside them."""
+@pytest.mark.parametrize(
+    "token",
+    [AddedToken("word", single_word=True, special=True), AddedToken("<" * 1_025, special=True)],
+    ids=["looks around", "very long"],
+)
+async def test_a_tokenizer_that_cannot_be_taken_apart_is_used_whole(
+    tmp_path: Path, token: AddedToken
+) -> None:
+    """Its special tokens look at the words beside them, or reach over a whole piece."""
     tokenizer = trained()
-    tokenizer.add_special_tokens([AddedToken("word", single_word=True, special=True)])
+    tokenizer.add_special_tokens([token])
+    assert LocalTokenizer(tokenizer, {}, {}, lambda: None, adds_bos=False)._special is None  # type: ignore[arg-type, return-value] # no template
     write_tokenizer(tmp_path, tokenizer)
     text = f"{BOS}{TURN}user\n{'sword word ' * 200}{EOS}{TURN}assistant\n"
     token_ids = tokenizer.encode(text, add_special_tokens=False).ids
