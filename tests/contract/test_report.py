@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 import pytest
@@ -62,22 +63,31 @@ async def test_each_update_counts_before_the_stream_ends(served: ServedPlane) ->
     assert await call == pb.Ack(accepted=True)
 
 
+async def torn_down(served: ServedPlane, call: Any, replica_id: str, *, is_cancelled: bool) -> None:
+    """Send an update on a stream that gets no further: by its deadline, or cancelled after it."""
+    before = served.recorder.updates
+    try:
+        await call.write(update(replica_id, exact_entry(b"x", 1)))
+        await served.recorder.until(lambda: served.recorder.updates > before or call.done())
+        if is_cancelled:
+            call.cancel()
+        await call
+    except (asyncio.CancelledError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        assert call.cancelled() or await call.code() != grpc.StatusCode.OK
+
+
 @pytest.mark.parametrize("end", ["cancel", "deadline"])
 async def test_reset_stream_keeps_what_it_brought(
     served: ServedPlane, end: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A stream that is torn down gets no acknowledgement; its updates stay and nothing fails."""
     for number in range(20):
-        timeout = 0.05 if end == "deadline" else None
-        call = served.stub.ReportCacheState(timeout=timeout)
-        try:
-            await call.write(update(f"r{number}", exact_entry(b"x", 1)))
-            await served.recorder.until(lambda seen=number: served.recorder.updates == seen + 1)
-            if end == "cancel":
-                call.cancel()
-            await call
-        except (asyncio.CancelledError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            assert call.cancelled() or await call.code() != grpc.StatusCode.OK
+        time_s = 0.05
+        while served.plane.index.entries == number:  # until there is time for an update to arrive
+            call = served.stub.ReportCacheState(timeout=time_s if end == "deadline" else None)
+            call.add_done_callback(lambda _: served.recorder.changed.set())
+            await torn_down(served, call, f"r{number}", is_cancelled=end == "cancel")
+            time_s *= 2
 
     assert served.plane.index.entries == 20
     assert served.recorder.failures == {}

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Generator, Iterator
-from itertools import groupby
 
 import pytest
 
@@ -11,22 +10,15 @@ from inferencecache.transport.drive import Completer, drive, drive_slices
 
 
 class Turns:
-    """Work in three slices beside somebody else who wants to run, too.
+    """Work in three slices that take no time, beside somebody else who wants to run, too."""
 
-    Args:
-        slice_ns: How long a slice takes, by the clock.
-    """
-
-    def __init__(self, slice_ns: int) -> None:
-        self.clock = ManualClock()
+    def __init__(self) -> None:
         self.taken: list[str] = []
-        self.slice_ns = slice_ns
 
     def work(self) -> Generator[None, None, str]:
         """Take three turns."""
         for _ in range(3):
             self.taken.append("work")
-            self.clock.advance_ns(self.slice_ns)
             yield
         return "result"
 
@@ -38,68 +30,61 @@ class Turns:
 
     async def run(self) -> str:
         """Let both run; return what the work returned."""
-        driven = asyncio.create_task(drive(self.work(), self.clock))
+        driven = asyncio.create_task(drive(self.work(), ManualClock()))
         await self.other(driven)
         return driven.result()
 
 
 async def test_the_loop_turns_between_slices() -> None:
     """Somebody else gets to run at each pause."""
-    turns = Turns(slice_ns=0)
+    turns = Turns()
 
     assert await turns.run() == "result"
     assert turns.taken[:6] == ["other", "work"] * 3
 
 
-async def test_work_rests_for_as_long_as_its_slice_took() -> None:
-    """A call that needs several turns gets them before the next slice."""
-    turns = Turns(slice_ns=20 * NS_PER_MS)
-
-    assert await turns.run() == "result"
-    between = [len(list(alike)) for who, alike in groupby(turns.taken) if who == "other"]
-    assert len(between) == 4
-    assert min(between[1:]) > 3
+def slices_of(clock: ManualClock, slice_ns: int, count: int = 3) -> Generator[None, None, str]:
+    """Take *count* turns of the same length."""
+    for _ in range(count):
+        clock.advance_ns(slice_ns)
+        yield
+    return "done"
 
 
-async def test_rare_work_gives_way_without_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long its steps are, others get one turn after each, and it is done sooner."""
-    clock, slept = ManualClock(), []
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return how long work rests, in seconds; nobody waits for it."""
+    delays: list[float] = []
     turn_loop = asyncio.sleep
 
-    def steps() -> Generator[None, None, str]:
-        for _ in range(3):
-            clock.advance_ns(20 * NS_PER_MS)
-            yield
-        return "done"
-
     async def sleep(delay_s: float) -> None:
-        slept.append(delay_s)
+        delays.append(delay_s)
         await turn_loop(0)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
+    return delays
 
-    assert await drive(steps(), clock, rests=False) == "done"
+
+async def test_work_rests_for_as_long_as_its_slice_took(slept: list[float]) -> None:
+    """A call that needs several turns gets them before the next slice."""
+    clock = ManualClock()
+
+    assert await drive(slices_of(clock, 20 * NS_PER_MS), clock) == "done"
+    assert slept == [0.02, 0.02, 0.02]
+
+
+async def test_rare_work_gives_way_without_rests(slept: list[float]) -> None:
+    """However long its steps are, others get one turn after each, and it is done sooner."""
+    clock = ManualClock()
+
+    assert await drive(slices_of(clock, 20 * NS_PER_MS), clock, rests=False) == "done"
     assert slept == [0, 0, 0]
 
 
-async def test_rests_that_timers_would_stretch_are_added_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_rests_that_timers_would_stretch_are_added_up(slept: list[float]) -> None:
     """Work in thousands of tiny slices rests for as long as it works, and no longer."""
-    clock, slept = ManualClock(), []
-    turn_loop = asyncio.sleep
-
-    def slices() -> Iterator[None]:
-        for _ in range(10):
-            clock.advance_ns(NS_PER_MS // 4)
-            yield
-
-    async def sleep(delay_s: float) -> None:
-        slept.append(delay_s)
-        await turn_loop(0)
-
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    await drive_slices(slices(), clock)
+    clock = ManualClock()
+    await drive_slices(slices_of(clock, NS_PER_MS // 4, 10), clock)
 
     assert slept == [0, 0, 0, 0.001] * 2 + [0, 0]
 
