@@ -78,6 +78,7 @@ _SERVER: Final[dict[MetricSpec, Callable[[ServerLink], float]]] = {
     catalog.ROUNDS: lambda found: found.counters.rounds,
     catalog.DELIVERED: lambda found: found.counters.stored_keys,
     catalog.EVICTED: lambda found: found.evicted_keys,
+    catalog.REFUSED_EVICTIONS: lambda found: found.refused_evictions,
     catalog.LOSSES: lambda found: found.counters.losses,
     catalog.RESYNCS: lambda found: found.counters.resyncs,
     catalog.RENEWALS: lambda found: found.counters.renewals,

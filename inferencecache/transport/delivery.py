@@ -126,6 +126,11 @@ class ServerLink:
         return self._evictions.acknowledged
 
     @property
+    def refused_evictions(self) -> int:
+        """Evictions that the server refused for good."""
+        return self._evictions.refused
+
+    @property
     def coalesced_keys(self) -> int:
         """Changes that a later one made unnecessary before they were sent."""
         gathered = sum(lane.outbox.coalesced_keys for lane in self._lanes.values())

@@ -28,6 +28,17 @@ from inferencecache.transport.delivery_backoff import Backoff
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 _METHOD: Final = f"/{SERVICE_NAME}/PublishEvent"
+_FOR_GOOD: Final = frozenset(
+    {
+        "INVALID_ARGUMENT",
+        "OUT_OF_RANGE",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "FAILED_PRECONDITION",
+        "UNIMPLEMENTED",
+    }
+)
+"""Answers to what an event says, which the next attempt would get as well."""
 
 
 class EvictionPool:
@@ -42,8 +53,9 @@ class EvictionPool:
     Attributes:
         acknowledged: Evictions acknowledged so far.
         withdrawn: Evictions that became needless before they were sent.
-        failed: Told of every attempt that failed; the eviction is repeated unless it is dropped.
-        changed: Called after every acknowledgement.
+        refused: Evictions given up because the server refused what they say.
+        failed: Told of every attempt that failed; the eviction is repeated unless it is given up.
+        changed: Called after every acknowledgement, and when one was given up.
     """
 
     def __init__(
@@ -55,6 +67,7 @@ class EvictionPool:
     ) -> None:
         self.acknowledged = 0
         self.withdrawn = 0
+        self.refused = 0
         self.failed: Callable[[DeliveryError], None] = _ignore
         self.changed: Callable[[], None] = _nothing
         self._target = target
@@ -139,9 +152,14 @@ class EvictionPool:
         backoff = Backoff(self._delivery)
         while self._waiting:
             removal, message = self._waiting.popitem(last=False)
-            if await self._is_acknowledged(message):
+            status = await self._send(message)
+            if status is None:
                 backoff.reset()
                 self.acknowledged += 1
+                self._forget(_key(removal))
+                self.changed()
+            elif status in _FOR_GOOD:
+                self.refused += 1
                 self._forget(_key(removal))
                 self.changed()
             else:
@@ -164,25 +182,25 @@ class EvictionPool:
             del self._keys[key]
         self._settled.set()
 
-    async def _is_acknowledged(self, message: bytes) -> bool:
+    async def _send(self, message: bytes) -> str | None:
+        """Send an eviction; return why it was not acknowledged, None if it was."""
         try:
             ack = await self._call(message, timeout=self._timeout_s)
         except grpc.aio.AioRpcError as error:
-            self._fail(error.code().name, error.details() or "")
-            return False
+            return self._failed(error.code().name, error.details() or "")
         except grpc.aio.UsageError as error:
-            self._fail("CLOSED", str(error))
-            return False
+            return self._failed("CLOSED", str(error))
         if not ack.accepted:
-            self._fail("NOT_ACCEPTED", ack.reason_code or "the server refused")
-        return ack.accepted
+            return self._failed("NOT_ACCEPTED", ack.reason_code or "the server refused")
+        return None
 
-    def _fail(self, status: str, detail: str) -> None:
+    def _failed(self, status: str, detail: str) -> str:
         self.failed(
             DeliveryError(
                 target=self._target, status=status, detail=detail, unconfirmed=len(self._keys)
             )
         )
+        return status
 
 
 def _key(removal: Removal) -> bytes:

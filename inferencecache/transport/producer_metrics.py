@@ -150,10 +150,15 @@ PENDING_AGE: Final = _server(
 )
 ROUNDS: Final = _server("deliveries_total", "Deliveries acknowledged.")
 DELIVERY_FAILURES: Final = _server(
-    "delivery_failures_total", "Calls that failed, by their method; each is repeated.", "method"
+    "delivery_failures_total",
+    "Calls that failed, by their method; each is repeated, unless it was refused for good.",
+    "method",
 )
 DELIVERED: Final = _server("delivered_keys_total", "Keys acknowledged as stored.")
 EVICTED: Final = _server("evicted_keys_total", "Keys acknowledged as evicted.")
+REFUSED_EVICTIONS: Final = _server(
+    "refused_evictions_total", "Evictions given up because the server refused what they say."
+)
 LOSSES: Final = _server("server_losses_total", "Connections to the server lost.")
 RESYNCS: Final = _server(
     "resyncs_total", "Times a replica was cleared and everything it holds was sent."

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import grpc
+import pytest
 from followed import LIMIT_S, QUICK
 from noting_server import NotingServer
 
@@ -109,6 +110,33 @@ async def test_what_waits_twice_is_sent_once() -> None:
         await evictions.until_at_most(0)
 
         assert evicted(server) == [A, B, A]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.ALREADY_EXISTS,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.UNIMPLEMENTED,
+    ],
+)
+async def test_an_eviction_refused_for_good_is_given_up(status: grpc.StatusCode) -> None:
+    """It is counted, holds up no other, and no store of its key either."""
+    async with pool() as (evictions, server):
+        statuses: list[str] = []
+        evictions.failed = lambda error: statuses.append(error.status)
+        server.may_evict.set()
+        server.refused_keys = {A: status, C: status}
+        evictions.add([Removal(ONE, A), Removal(ONE, B), Removal(ONE, C), Removal(ONE, D)])
+        await evictions.until_gone({A})
+        await evictions.until_at_most(0)
+
+        assert evicted(server) == [B, D]
+        assert (evictions.refused, evictions.acknowledged) == (2, 2)
+        assert statuses == [status.name] * 2
 
 
 async def test_a_refused_eviction_is_the_next_one_again() -> None:

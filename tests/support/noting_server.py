@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import grpc
 from scripted_cache_server import Context, ScriptedServer
 
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
@@ -16,6 +17,7 @@ class NotingServer(ScriptedServer):
         stamps_us: Every timestamp that came with an update or an event.
         evicting: Set once an eviction has come.
         may_evict: While it is not set, evictions are not answered.
+        refused_keys: With what their evictions are answered.
     """
 
     def __init__(self) -> None:
@@ -25,6 +27,7 @@ class NotingServer(ScriptedServer):
         self.evicting = asyncio.Event()
         self.may_evict = asyncio.Event()
         self.may_evict.set()
+        self.refused_keys: dict[bytes, grpc.StatusCode] = {}
         self.on_report = self.note_report
 
     async def note_report(
@@ -46,5 +49,7 @@ class NotingServer(ScriptedServer):
             return self.ack
         self.evicting.set()
         await self.may_evict.wait()
+        if event.prefix_hash in self.refused_keys:
+            await context.abort(self.refused_keys[event.prefix_hash], "scripted")
         self.notes.append(("evict", event.prefix_hash))
         return self.ack
