@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import zmq
 import zmq.asyncio
-from examined_engine import QUICK, by_code, diagnosis_of, examine, play
+from examined_engine import ENOUGH, QUICK, by_code, diagnosis_of, examine, play
 from fake_engines import fake_engine
 
 from inferencecache.app.doctor_findings import CODES, Diagnosis
@@ -143,8 +143,10 @@ async def test_host_without_address() -> None:
 )
 async def test_other_services(greeting: bytes, code: str, words: str, *, closes: bool) -> None:
     """A port of something else is told from an engine's."""
+    is_silent = not greeting and not closes
+    wait = {"timeout_ns": QUICK} if is_silent else {}
     async with talker(greeting, closes=closes) as endpoint:
-        codes = await examine(engine_endpoint=endpoint, timeout_ns=QUICK)
+        codes = await examine(engine_endpoint=endpoint, **wait)
 
     assert words in codes[code]
 
@@ -165,7 +167,7 @@ async def test_endpoints_the_wrong_way_round() -> None:
 async def test_another_topic() -> None:
     """Events under another topic are heard, and the topic is named."""
     async with fake_engine(topic="kv@pod@model") as engine:
-        examination = asyncio.create_task(examine(engine, listen_ns=2 * NS_PER_S))
+        examination = asyncio.create_task(examine(engine, listen_ns=ENOUGH))
         await engine.wait_rank_subscribed(0)
         await play(engine, SERVED)
 
@@ -179,7 +181,9 @@ async def test_publisher_of_something_else() -> None:
     try:
         publisher.bind("tcp://127.0.0.1:0")
         endpoint = publisher.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
-        examination = asyncio.create_task(examine(engine_endpoint=endpoint, topic=""))
+        examination = asyncio.create_task(
+            examine(engine_endpoint=endpoint, topic="", listen_ns=ENOUGH)
+        )
         await publisher.recv()
         await publisher.send(b"load")
 
@@ -191,7 +195,7 @@ async def test_publisher_of_something_else() -> None:
 async def test_silent_though_requests_are_served() -> None:
     """An engine that works and says nothing is at fault; so is the hash it cannot encode."""
     async with fake_engine() as engine:
-        examination = asyncio.create_task(examine(engine, listen_ns=2 * NS_PER_S))
+        examination = asyncio.create_task(examine(engine, listen_ns=ENOUGH))
         await engine.wait_rank_subscribed(0)
         await play(engine, "[{do: serve, count: 64, lost: true}]")
 
@@ -263,7 +267,7 @@ async def test_replay_without_end() -> None:
     """Silence ends a replay that does not say when it is over."""
     async with fake_engine(has_end_mark=False) as engine:
         await play(engine, SERVED)
-        codes = await examine(engine, timeout_ns=QUICK)
+        codes = await examine(engine, timeout_ns=ENOUGH)
 
         assert "EY004" in codes
         assert "EY001" not in codes

@@ -1,7 +1,7 @@
 """The doctor asks the server about what the engine holds."""
 
 import pytest
-from examined_engine import QUICK, examine, play
+from examined_engine import ENOUGH, examine, play
 from fake_engines import fake_engine
 from followed import MODEL, TENANT
 from served_engines import producing
@@ -25,7 +25,7 @@ async def test_server_is_asked_like_a_gateway_does(
         await play(engine, "[{do: serve, count: 96}]")
         await rig.settled()
         asked = {"server": rig.server.grpc_target, "tenant_id": TENANT, "model_id": MODEL, **names}
-        wait = {} if code == "EX001" else {"timeout_ns": QUICK}
+        wait = {"timeout_ns": ENOUGH} if code in {"EX003", "EX006"} else {}
 
         assert code in await examine(engine, **asked, **wait)
 
@@ -37,7 +37,7 @@ async def test_prompts_shorter_than_a_hint_are_told_so(count: int, code: str) ->
         await play(engine, f"[{{do: serve, count: {count}}}]")
         await rig.settled()
         asked = {"server": rig.server.grpc_target, "tenant_id": TENANT, "model_id": MODEL}
-        wait = {} if code == "EX001" else {"timeout_ns": QUICK}
+        wait = {"timeout_ns": ENOUGH} if code in {"EX003", "EX006"} else {}
         found = await examine(engine, **asked, **wait)
 
     assert ("--minimum-matched-tokens" in found[code]) == (code == "EX006")

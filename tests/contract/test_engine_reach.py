@@ -11,7 +11,7 @@ import pytest
 import zmq
 from engine_page import engine_page
 from engine_sockets import TOPIC, EngineSockets, engine_sockets
-from followed import LIMIT_S, Lines
+from followed import LIMIT_S, PATIENT, Lines
 
 from inferencecache.app.producer_engine import FollowedEngine, Surroundings
 from inferencecache.app.producer_reach import Reach
@@ -52,14 +52,16 @@ class Following:
 
 
 @asynccontextmanager
-async def following(endpoint: str, replay_endpoint: str = "") -> AsyncIterator[Following]:
+async def following(
+    endpoint: str, replay_endpoint: str = "", sequence: SequenceSettings = PATIENT
+) -> AsyncIterator[Following]:
     """Follow what is at *endpoint*, without a server."""
     log, watched, context = Lines(), Watched(), zmq.Context()
     settings = SourceSettings(
         engine=EngineSettings(
             endpoint=endpoint, replay_endpoint=replay_endpoint, replica_id="pod-0", metrics_url=""
         ),
-        sequence=QUICK,
+        sequence=sequence,
     )
     async with aiohttp.ClientSession() as session, asyncio.timeout(LIMIT_S):
         around = Surroundings(
@@ -128,7 +130,7 @@ async def test_a_replay_that_is_not_there(kind: str, code: str) -> None:
     """Said once it has been asked for twice in vain."""
     async with engine_sockets() as engine:
         replay = free_endpoint() if kind == "nobody" else engine.endpoint
-        async with following(engine.endpoint, replay) as found:
+        async with following(engine.endpoint, replay, QUICK) as found:
             await found.until(lambda: found.engine.subscribers[0].unanswered_replays >= 2)
             await found.look(3)
 

@@ -270,11 +270,11 @@ async def test_slow_tokenizer_times_out(*, by_policy: bool) -> None:
     plane = new_plane(
         clock=SystemClock(),
         tokenizer=ScriptedTokenizer(None),
-        lookup=LookupSettings(tokenize_timeout_ns=5_000_000_000 if by_policy else 20_000_000),
+        lookup=LookupSettings(tokenize_timeout_ns=60_000_000_000 if by_policy else 20_000_000),
     )
     if by_policy:
         set_policy(plane, lookup_timeout_ms=20)
-    async with serve(plane) as served, asyncio.timeout(4):
+    async with serve(plane) as served, asyncio.timeout(30):
         answer = await served.look_up(prompt_text="hello")
 
     assert (answer.reason_code, len(answer.token_ids)) == ("TIMEOUT", 0)

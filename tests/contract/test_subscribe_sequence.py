@@ -7,6 +7,8 @@ from engine_payloads import T16, batch, map_clear, map_remove, map_store
 from engine_sockets import engine_sockets
 from followed import LIMIT_S, REPLICA, following, held, rig
 
+from inferencecache.clock import NS_PER_MS
+from inferencecache.settings.producer import SequenceSettings
 from inferencecache.types import CacheTier
 
 P1 = list(range(1, 17))
@@ -91,7 +93,8 @@ async def test_a_replay_without_an_end_does_not_hold_up_the_stream() -> None:
     async with engine_sockets() as engine:
         engine.has_end = False
         await engine.publish(B1)
-        async with following(engine) as found:
+        quick = SequenceSettings(replay_idle_ns=300 * NS_PER_MS)
+        async with following(engine, sequence=quick) as found:
             await engine.requested.wait()
             await engine.publish(B2)
             await found.settled(2)

@@ -9,6 +9,9 @@ from inferencecache.settings.producer import DecodeSettings
 from inferencecache.simulation import parse_script
 
 QUICK = 400 * NS_PER_MS
+"""Where nothing is to come."""
+ENOUGH = 2 * NS_PER_S
+"""Where something comes at once, and silence after it has to be waited for."""
 
 
 async def examine(engine: FakeEngine | None = None, **settings: object) -> dict[str, str]:

@@ -9,7 +9,7 @@ from engine_sockets import EngineSockets, engine_sockets
 
 from inferencecache.app.producer import Producer, running_producer
 from inferencecache.app.server import Server, running_server
-from inferencecache.clock import NS_PER_MS
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.fingerprint import chain
 from inferencecache.settings.client import ClientSettings
 from inferencecache.settings.delivery import DeliverySettings
@@ -26,6 +26,8 @@ from inferencecache.types import CacheTier, PartitionKey
 TENANT, MODEL, REPLICA, SCHEME = "t1", "m1", "pod-1", "vllm"
 LIMIT_S = 30
 WINDOW_NS = 5 * NS_PER_MS
+PATIENT = SequenceSettings(replay_idle_ns=10 * NS_PER_S)
+"""Replays end with their mark; a machine with much to do is not taken for one that is silent."""
 QUICK = ClientSettings(reconnect_initial_ns=20 * NS_PER_MS, reconnect_max_ns=100 * NS_PER_MS)
 
 
@@ -52,10 +54,10 @@ class Lines:
 
 
 def source(engine: EngineSockets, *, replay: bool = True, **fields: Any) -> SourceSettings:
-    """Return a source with short limits; *fields* are knobs of the engine, or whole groups."""
+    """Return a source with few limits; *fields* are knobs of the engine, or whole groups."""
     groups = {
         "mapper": fields.pop("mapper", MapperSettings()),
-        "sequence": fields.pop("sequence", SequenceSettings(replay_idle_ns=300 * NS_PER_MS)),
+        "sequence": fields.pop("sequence", PATIENT),
     }
     knobs = {
         "endpoint": engine.endpoint,

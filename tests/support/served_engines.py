@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from followed import LIMIT_S, MODEL, REPLICA, TENANT, Lines, producer_settings
+from followed import LIMIT_S, MODEL, PATIENT, REPLICA, TENANT, Lines, producer_settings
 
 from inferencecache.app.fake_engine import FakeEngine
 from inferencecache.app.producer import Producer, running_producer
 from inferencecache.app.server import Server, running_server
-from inferencecache.clock import NS_PER_MS
 from inferencecache.settings.lookup import LookupSettings
-from inferencecache.settings.producer import MapperSettings, SequenceSettings
+from inferencecache.settings.producer import MapperSettings
 from inferencecache.settings.subscribe import EngineSettings, SourceSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.simulation import Restart, Step
@@ -104,5 +103,5 @@ def _source(engine: FakeEngine, **mapper: object) -> SourceSettings:
             metrics_url="",
         ),
         mapper=MapperSettings(**mapper),  # type: ignore[arg-type] # a test's shorthand
-        sequence=SequenceSettings(replay_idle_ns=300 * NS_PER_MS),
+        sequence=PATIENT,
     )
