@@ -18,14 +18,15 @@ from served_gateway import (
     worker,
 )
 
-from inferencecache.clock import NS_PER_MS, NS_PER_S
+from inferencecache.clock import NS_PER_MS, NS_PER_S, ManualClock
 from inferencecache.settings.gateway import GatewayPickerSettings, GatewayRequestSettings
 from inferencecache.settings.gateway_upstream import GatewayUpstreamSettings
 from inferencecache.settings.picker_choice import PickerSuppressionSettings
 
 CHAT_POOL = GatewayPickerSettings(pool="default/chat")
-LONG = PickerSuppressionSettings(backoff_min_ns=2 * NS_PER_S)
+LONG = PickerSuppressionSettings(backoff_min_ns=300 * NS_PER_S)
 NOBODY = "127.0.0.1:1"
+NOW_NS = 1_700_000_000 * NS_PER_S
 VENDOR_FIRST = tiers("InferenceProvider/vendor", "InferenceWorkerSet/w")
 
 
@@ -152,6 +153,7 @@ async def test_a_wrong_key_suppresses_a_provider_until_it_is_right(
     It is back without a restart.
     """
     put_key(tmp_path, "first-key")
+    clock = ManualClock(NOW_NS)
     upstream = GatewayUpstreamSettings(attempts_max=attempts)
     async with serve_upstream(wants("right")) as paid, serve_upstream() as local:
         documents = (vendor(), worker(local.address), VENDOR_FIRST, keyed(paid.address))
@@ -161,15 +163,17 @@ async def test_a_wrong_key_suppresses_a_provider_until_it_is_right(
             picker=CHAT_POOL,
             upstream=upstream,
             server_picker_suppression=LONG,
+            server_clock=clock,
         ) as served:
             assert [(await served.chat()).status for _ in range(3)] == statuses
             await served.settled()
             assert len(paid.requests) == 2
             assert await states(served) == "Accepted,BackendUnauthorized,Suppressed"
             put_key(tmp_path, "right\n")
-            while await states(served) != "Accepted":
-                assert (await served.chat()).status == 200
-                await served.settled()
+            clock.advance_ns(2 * LONG.backoff_min_ns)
+            assert (await served.chat()).status == 200
+            await served.settled()
+            assert await states(served) == "Accepted"
             assert [headers["authorization"] for _, headers, _ in paid.requests] == [
                 "Bearer first-key",
                 "Bearer first-key",
@@ -181,6 +185,7 @@ async def test_a_wrong_key_suppresses_a_provider_until_it_is_right(
 @pytest.mark.parametrize("what", ["object", "secrets", "key", "empty"])
 async def test_a_backend_that_cannot_be_resolved(tmp_path: Path, what: str) -> None:
     """Nothing is sent; the provider is out after two requests, and back once it can be resolved."""
+    clock = ManualClock(NOW_NS)
     async with serve_upstream() as paid, serve_upstream() as local:
         documents = [vendor(), worker(local.address), VENDOR_FIRST]
         if what != "object":
@@ -188,7 +193,11 @@ async def test_a_backend_that_cannot_be_resolved(tmp_path: Path, what: str) -> N
         if what == "empty":
             put_key(tmp_path, "\n")
         async with serve_gateway(
-            tmp_path, *documents, picker=CHAT_POOL, server_picker_suppression=LONG
+            tmp_path,
+            *documents,
+            picker=CHAT_POOL,
+            server_picker_suppression=LONG,
+            server_clock=clock,
         ) as served:
             assert [(await served.chat()).status for _ in range(3)] == [200] * 3
             await served.settled()
@@ -198,9 +207,10 @@ async def test_a_backend_that_cannot_be_resolved(tmp_path: Path, what: str) -> N
             if what == "object":
                 await served.fleet.put(*documents, keyed(paid.address))
                 await served.gateway.resources.look()
-            while await states(served) != "Accepted":
-                assert (await served.chat()).status == 200
-                await served.settled()
+            clock.advance_ns(2 * LONG.backoff_min_ns)
+            assert (await served.chat()).status == 200
+            await served.settled()
+            assert await states(served) == "Accepted"
             assert paid.requests[0][1]["authorization"] == "Bearer key"
 
 
@@ -248,7 +258,7 @@ async def test_an_answer_that_does_not_come_in_time(tmp_path: Path) -> None:
         await asyncio.get_running_loop().create_future()
         raise AssertionError
 
-    settings = GatewayUpstreamSettings(first_byte_timeout_ns=50 * NS_PER_MS)
+    settings = GatewayUpstreamSettings(first_byte_timeout_ns=500 * NS_PER_MS)
     async with (
         serve_upstream(handler) as upstream,
         serve_gateway(tmp_path, worker(upstream.address), upstream=settings) as served,
