@@ -55,7 +55,9 @@ class EventMapper:
         self._settings = settings
         self._ledger = Ledger(settings, self.counters)
         self._orphans = Orphans(
-            blocks_max=settings.orphan_blocks_max, hold_ns=settings.orphan_hold_ns
+            blocks_max=settings.orphan_blocks_max,
+            bytes_max=settings.orphan_bytes_max,
+            hold_ns=settings.orphan_hold_ns,
         )
         self._intake = StoreIntake(settings, self._ledger, self._orphans, self.counters)
         self._ranks: dict[int, RankSpace] = {}

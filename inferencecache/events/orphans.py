@@ -2,7 +2,7 @@
 
 A store names its parent; when that was never seen, the position of its blocks is unknown, and
 indexing them as a prompt's start would answer for a different prompt. They wait here, bounded in
-number and time, until the parent arrives. A store waits once, from its arrival on.
+number, bytes and time, until the parent arrives. A store waits once, from its arrival on.
 """
 
 import sys
@@ -20,19 +20,23 @@ class Orphans:
 
     Args:
         blocks_max: Most blocks held; the oldest stores make room.
+        bytes_max: Most bytes of tokens and names held; the same.
         hold_ns: How long a store waits.
 
     Attributes:
         blocks_total: Blocks held.
+        bytes_total: Bytes of their tokens and names.
     """
 
-    def __init__(self, *, blocks_max: int, hold_ns: int) -> None:
+    def __init__(self, *, blocks_max: int, bytes_max: int, hold_ns: int) -> None:
         self._blocks_max = blocks_max
+        self._bytes_max = bytes_max
         self._hold_ns = hold_ns
         self._ranks: dict[int, RankOrphans] = {}
         self._next_number = 0
         self._due_ns = _NEVER_NS
         self.blocks_total = 0
+        self.bytes_total = 0
 
     def hold(self, rank: int, event: BlockStored, now_ns: int) -> int:
         """Keep *event* until its parent arrives; return how many blocks were dropped for it.
@@ -42,15 +46,16 @@ class Orphans:
             has waiting stores for each store that is dropped.
         """
         blocks = len(event.block_hashes)
-        if blocks > self._blocks_max:
-            return blocks
         orphan = Orphan(event=event, number=self._next_number, deadline_ns=now_ns + self._hold_ns)
+        if blocks > self._blocks_max or orphan.size_bytes > self._bytes_max:
+            return blocks
         self._next_number += 1
         self._ranks.setdefault(rank, RankOrphans()).add(orphan)
         self._due_ns = min(self._due_ns, orphan.deadline_ns)
         self.blocks_total += blocks
+        self.bytes_total += orphan.size_bytes
         dropped = 0
-        while self.blocks_total > self._blocks_max:
+        while self.blocks_total > self._blocks_max or self.bytes_total > self._bytes_max:
             dropped += self._drop(*self._oldest())
         return dropped
 
@@ -96,6 +101,7 @@ class Orphans:
         if gone is None:
             return iter(())
         self.blocks_total -= gone.blocks_total
+        self.bytes_total -= gone.bytes_total
         return gone.parts()
 
     def clear_all(self) -> Iterator[dict[Any, Any]]:
@@ -118,5 +124,6 @@ class Orphans:
     def _let_go(self, rank: int, orphan: Orphan) -> None:
         """Count what a rank no longer holds."""
         self.blocks_total -= len(orphan.event.block_hashes)
+        self.bytes_total -= orphan.size_bytes
         if not self._ranks[rank]:
             del self._ranks[rank]

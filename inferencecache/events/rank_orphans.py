@@ -6,11 +6,14 @@ A rank's stores are apart from other ranks', so that forgetting a rank costs not
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from inferencecache.events.mediums import lane_of
 from inferencecache.events.messages import BlockRemoved, BlockStored
 from inferencecache.events.orphan_places import Copy, OrphanPlaces, Place
+
+_CHARACTER_BYTES: Final = 4
+"""Most that a character of a name takes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -22,12 +25,19 @@ class Orphan:
         number: Its place among all stores that ever waited; the next one's is greater.
         deadline_ns: When it is given up.
         removals: Removals of its blocks seen meanwhile, to be applied after it is placed.
+        size_bytes: Its tokens and names, the only things of any size about a block.
     """
 
     event: BlockStored
     number: int
     deadline_ns: int
     removals: list[BlockRemoved] = field(default_factory=list)
+    size_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        event = self.event
+        names = len(event.lora_name) + len(event.medium) + len(event.kv_cache_spec_kind)
+        self.size_bytes = len(event.packed_tokens) + names * _CHARACTER_BYTES
 
 
 class RankOrphans:
@@ -35,15 +45,17 @@ class RankOrphans:
 
     Attributes:
         blocks_total: Blocks held.
+        bytes_total: Bytes of their tokens and names.
     """
 
-    __slots__ = ("_by_parent", "_queue", "_unremoved", "blocks_total")
+    __slots__ = ("_by_parent", "_queue", "_unremoved", "blocks_total", "bytes_total")
 
     def __init__(self) -> None:
         self._queue: OrderedDict[Orphan, None] = OrderedDict()
         self._by_parent: OrphanPlaces[Place, Orphan] = OrphanPlaces()
         self._unremoved: OrphanPlaces[Copy, Orphan] = OrphanPlaces()
         self.blocks_total = 0
+        self.bytes_total = 0
 
     def __bool__(self) -> bool:
         return bool(self._queue)
@@ -60,6 +72,7 @@ class RankOrphans:
         for copy in _copies(orphan.event):
             self._unremoved.add(copy, orphan)
         self.blocks_total += len(orphan.event.block_hashes)
+        self.bytes_total += orphan.size_bytes
 
     def pop_child(self, group_idx: int, engine_hash: int) -> Orphan | None:
         """Remove and return the oldest store that waits for a block, None if there is none."""
@@ -85,6 +98,7 @@ class RankOrphans:
         """Keep *orphan* no longer."""
         del self._queue[orphan]
         self.blocks_total -= len(orphan.event.block_hashes)
+        self.bytes_total -= orphan.size_bytes
         self._by_parent.discard(_parent_place(orphan.event), orphan)
         for copy in _copies(orphan.event):
             self._unremoved.discard(copy, orphan)

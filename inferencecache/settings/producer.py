@@ -133,6 +133,14 @@ class MapperSettings:
         minimum=0,
         help="Blocks held while their parent is unknown; beyond it the oldest are dropped.",
     )
+    orphan_bytes_max: int = knob(
+        256 * 1024 * 1024,
+        flag="orphan-bytes-limit",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=0,
+        help="Tokens and names of those blocks; beyond it the oldest are dropped.",
+    )
     orphan_hold_ns: int = knob(
         30 * NS_PER_S,
         flag="orphan-hold",

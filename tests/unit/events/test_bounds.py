@@ -172,7 +172,7 @@ def test_moving_a_known_block_to_a_second_host_medium() -> None:
 
 def test_orphans_of_one_rank_are_cleared_alone() -> None:
     """Waiting stores belong to their rank; a copy is removed once."""
-    orphans = Orphans(blocks_max=10, hold_ns=10)
+    orphans = Orphans(blocks_max=10, bytes_max=1_000, hold_ns=10)
     orphans.hold(0, stored([2], ONE, parent=1), 0)
     orphans.hold(1, stored([2], ONE, parent=1), 0)
     orphans.hold(1, stored([3], ONE, parent=9), 5)
@@ -185,8 +185,33 @@ def test_orphans_of_one_rank_are_cleared_alone() -> None:
     assert not orphans.note_removal(1, removed([2]), 2)
     assert orphans.expire(10) == 1
     orphans.clear(1)
-    assert orphans.blocks_total == 0
+    assert orphans.blocks_total == orphans.bytes_total == 0
     assert orphans.expire(100) == 0
+
+
+def test_waiting_stores_are_bounded_in_bytes() -> None:
+    """Blocks of 65,536 tokens, and long names, are large: 65,536 of them would take 17 GB."""
+    orphans = Orphans(blocks_max=1_000, bytes_max=250, hold_ns=10)
+    large = stored([1], tokens(0, 1), parent=9, medium="")
+    assert len(large.packed_tokens) == 64
+    assert [orphans.hold(0, large, now_ns) for now_ns in range(5)] == [0, 0, 0, 1, 1]
+    assert (orphans.blocks_total, orphans.bytes_total) == (3, 192)
+
+    named = stored([2], tokens(0, 1), parent=9, lora_name="n" * 30, medium="m")
+    assert orphans.hold(1, named, 5) == 3
+    assert (orphans.blocks_total, orphans.bytes_total) == (1, 64 + 31 * 4)
+    assert orphans.hold(1, stored([3], tokens(0, 4), parent=9, medium=""), 6) == 1
+    assert (orphans.blocks_total, orphans.bytes_total) == (1, 64 + 31 * 4)
+    assert orphans.pop_child(1, 0, 9) is not None
+    assert (orphans.blocks_total, orphans.bytes_total) == (0, 0)
+
+
+def test_the_bound_in_bytes_is_a_setting() -> None:
+    """What it drops is counted with what had no parent in time."""
+    producer = Producer(orphan_bytes_max=100)
+    producer.feed(stored([2], ONE, parent=1), stored([3], ONE, parent=2))
+    assert producer.mapper.orphan_blocks == 1
+    assert producer.mapper.counters.orphans_dropped == 1
 
 
 def test_two_waiting_copies_lose_one_each() -> None:

@@ -300,7 +300,7 @@ def test_forgetting_one_rank_costs_nothing_for_the_others_orphans() -> None:
     """
     cost = {}
     for blocks in (1, 10_000):
-        orphans = Orphans(blocks_max=65_536, hold_ns=10)
+        orphans = Orphans(blocks_max=65_536, bytes_max=1 << 30, hold_ns=10)
         for event in chain_of(blocks):
             orphans.hold(0, event, 0)
             orphans.hold(1, event, 0)
