@@ -60,13 +60,19 @@ async def reach(client: AsyncCacheClient, target: str, within_ns: int) -> None:
     loop = asyncio.get_running_loop()
     started_s = loop.time()
     end_s = started_s + within_ns / NS_PER_S
+    refusal = ""
     while True:
         left_ms = max((end_s - loop.time()) * NS_PER_S / NS_PER_MS, 1.0)
         result = await client.lookup(REACH_QUERY, deadline_ms=left_ms)
         if result.cause not in NO_ANSWER:
             return
         now_s = loop.time()
-        if result.cause is not FailOpenCause.UNREACHABLE or now_s + _PAUSE_S >= end_s:
-            why = why_unreachable(result.detail)
-            raise ServerAbsentError(target=target, tried_s=now_s - started_s, why=why)
-        await asyncio.sleep(_PAUSE_S)
+        if result.cause is FailOpenCause.UNREACHABLE:
+            refusal = result.detail
+            if now_s + _PAUSE_S < end_s:
+                await asyncio.sleep(_PAUSE_S)
+                continue
+        # The last attempt may have had too little time to be refused once more.
+        detail = refusal if result.cause is FailOpenCause.DEADLINE and refusal else result.detail
+        why = why_unreachable(detail)
+        raise ServerAbsentError(target=target, tried_s=now_s - started_s, why=why)

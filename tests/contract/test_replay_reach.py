@@ -16,12 +16,12 @@ from inferencecache.app.reach import ServerAbsentError, reach
 from inferencecache.app.replay import run_replay
 from inferencecache.app.replay_input import load_trace
 from inferencecache.client import AsyncCacheClient
-from inferencecache.clock import NS_PER_MS, NS_PER_S
+from inferencecache.clock import NS_PER_S
 from inferencecache.errors import ConfigError
 from inferencecache.settings.replay import ReplaySettings
 from inferencecache.simulation import Experiment
 
-SHORT_NS = 300 * NS_PER_MS
+SHORT_NS = NS_PER_S
 OnConnection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -109,6 +109,24 @@ async def test_listener_that_says_nothing() -> None:
         released.set()
 
 
+async def test_a_last_attempt_without_an_answer_hides_no_refusal() -> None:
+    """Whoever is refused until the time is nearly up hears of that, not of the time."""
+    let_go = asyncio.Event()
+    seen = 0
+
+    async def refuse_once(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > 1:
+            await let_go.wait()
+        writer.transport.abort()
+
+    async with listener(refuse_once) as target:
+        assert "TLS" in (await why_absent(target, within_ns=3 * NS_PER_S)).why
+        let_go.set()
+    assert seen > 1
+
+
 async def test_another_grpc_server() -> None:
     """A server without our service is not tried again."""
     server = grpc.aio.server()
@@ -149,7 +167,7 @@ async def test_server_that_is_just_starting() -> None:
 async def test_command_exits_2_with_advice(host: str, switch: str) -> None:
     """A wrong address is wrong usage: one line, with what to do instead."""
     target = f"{host}:{await free_port()}"
-    result = await run_replay_command(f"--server={target}", "--connect-timeout=300ms", switch)
+    result = await run_replay_command(f"--server={target}", "--connect-timeout=1s", switch)
 
     assert (result.code, result.stdout) == (2, "")
     assert len(result.stderr) == 1
@@ -162,7 +180,7 @@ async def test_command_at_the_port_of_the_pages() -> None:
     """A real server's HTTP port is recognised."""
     async with serving() as server:
         target = str(server.startup["http_addr"])
-        result = await run_replay_command(f"--server={target}", "--connect-timeout=300ms")
+        result = await run_replay_command(f"--server={target}", "--connect-timeout=1s")
 
     assert result.code == 2
     assert "speaks HTTP/1.1; gRPC is on another port" in result.stderr[0]
