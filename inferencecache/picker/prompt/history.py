@@ -224,7 +224,9 @@ def further_names(first: bytes, pieces: Sequence[str]) -> tuple[bytes, ...]:
 
 
 def _name_behind(name: bytes, piece: str) -> bytes:
-    return sha256(name + piece.encode("utf-8", "surrogatepass")).digest()
+    digest = sha256(piece.encode("utf-8", "surrogatepass"))
+    digest.update(name)  # as long for each, so no two texts run into one another
+    return digest.digest()
 
 
 def text_blocks(

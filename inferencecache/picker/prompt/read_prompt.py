@@ -19,10 +19,11 @@ from inferencecache.picker.prompt.many_values import QUICK_BYTES, holds_many_val
 from inferencecache.picker.prompt.prompt_body import PromptBody, PromptKeys, is_given, is_true
 from inferencecache.picker.prompt.responses_items import responses_messages, responses_tools
 from inferencecache.picker.request import Api
-from inferencecache.picker.request.envelope import read_value
+from inferencecache.picker.request.envelope import read_float, read_value
 
 _CONVERSATIONS: Final = frozenset({Api.CHAT_COMPLETIONS, Api.ANTHROPIC_MESSAGES, Api.RESPONSES})
 _SEVERAL: Final = frozenset({b'"', b"["})
+_TURNS: Final = msgspec.json.Decoder(float_hook=read_float)
 _BLANKS: Final = b" \t\r\n"
 _LOOK_BYTES: Final = 64
 """Nobody puts more blanks before the first value."""
@@ -141,7 +142,13 @@ def _messages(api: Api, keys: PromptKeys) -> tuple[Message, ...] | None:
 
 
 def _turns(messages: list[Raw] | Raw) -> object:
-    return list(map(_value, messages)) if isinstance(messages, list) else _value(messages)
+    """Return the turns of a body; an agent's has hundreds."""
+    if not isinstance(messages, list):
+        return _value(messages)
+    try:
+        return list(map(_TURNS.decode, messages))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def _tools(api: Api, keys: PromptKeys) -> tuple[object, ...] | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from inferencecache.picker.fleet import EngineKind
-from inferencecache.picker.prompt.conversation import Conversation, Message
+from inferencecache.picker.prompt.conversation import NOTHING, Conversation, Message
 from inferencecache.picker.request.envelope import read_float
 
 MEDIA_MARK: Final = "\ue000 inferencecache: media \ue001"
@@ -80,6 +80,8 @@ def continued(text: str, conversation: Conversation) -> str | None:
 
 def _message(message: Message, *, knows_parts: bool, is_first_media: bool) -> dict[str, Any]:
     content = _parts(message, is_first_media) if knows_parts else _text(message, is_first_media)
+    if message.rest is NOTHING:  # as most of hundreds
+        return {"role": message.role, "content": content}
     written = {"role": message.role, "content": content, **message.rest}
     calls = written.pop("tool_calls", None)
     if isinstance(calls, list) and calls:
