@@ -227,6 +227,7 @@ class Producer:
             await asyncio.sleep(_UPKEEP_NS / NS_PER_S)
             self._complain()
             for engine in self._engines:
+                engine.feed.forget_away()
                 for _ in engine.feed.expire_slices():
                     await asyncio.sleep(0)
                 for _ in engine.feed.withdraw_slices():

@@ -59,6 +59,7 @@ class EngineFeed:
         self.events = {BlockStored: 0, BlockRemoved: 0, AllBlocksCleared: 0}
         self._parts = parts
         self._known: dict[str, LaneParts] = {}
+        self._away_since_ns: dict[int, int] = {}
 
     def open_lanes(self) -> None:
         """Begin with every rank that the settings name."""
@@ -94,6 +95,10 @@ class EngineFeed:
     def vouch(self, rank: int, *, is_there: bool) -> None:
         """Note whether a rank's engine is there, and still the one that announced its blocks."""
         self.router.vouch(rank, is_there=is_there)
+        if is_there:
+            self._away_since_ns.pop(rank, None)
+        else:
+            self._away_since_ns.setdefault(rank, self._parts.clock.monotonic_ns())
 
     def set_stats(self, stats: StatsReport) -> None:
         """Report *stats* for every replica of the engine."""
@@ -101,6 +106,16 @@ class EngineFeed:
             for link in self._parts.links:
                 link.lane(parts).set_stats(stats)
                 link.wake()
+
+    def forget_away(self) -> None:
+        """Tell nobody any more what engines held that have been away for long."""
+        long_ago_ns = (
+            self._parts.clock.monotonic_ns() - self._parts.settings.engine.forgotten_after_ns
+        )
+        for rank, since_ns in list(self._away_since_ns.items()):
+            if since_ns <= long_ago_ns:
+                self.router.forget(rank)
+                del self._away_since_ns[rank]
 
     def expire_slices(self) -> Iterator[None]:
         """Drop the blocks that have waited too long for their parent, a slice at a time."""

@@ -162,7 +162,14 @@ class EventMapper:
         While it is not, the slow cycle leaves its blocks out: those of an engine that never comes
         back die at the server's TTL.
         """
-        self._rank(rank).is_vouched_for = is_there
+        space = self._rank(rank)
+        space.is_vouched_for = is_there
+        if is_there:
+            space.is_forgotten = False
+
+    def forget(self, rank: int) -> None:
+        """Tell nobody any more what *rank* holds, not even an empty server, until it is back."""
+        self._rank(rank).is_forgotten = True
 
     def reclaim(self, entries_max: int) -> bool:
         """Free part of what a clear left behind; True if there is more.
@@ -230,11 +237,11 @@ class EventMapper:
         Args:
             include_doubtful: Whether to include blocks that may be gone unnoticed: those a doubt
                 has come upon, those whose copies are no longer counted, those only assumed to be
-                offloaded and those of a rank that nobody vouches for. True to fill an empty server,
-                False to keep entries alive.
+                offloaded and those of a rank that nobody vouches for, unless that is forgotten.
+                True to fill an empty server, False to keep entries alive.
         """
         for rank in list(self._ranks.values()):
-            if not (rank.is_vouched_for or include_doubtful):
+            if rank.is_forgotten or not (rank.is_vouched_for or include_doubtful):
                 continue
             for group in list(rank.groups.values()):
                 yield from live_runs(

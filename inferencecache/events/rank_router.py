@@ -91,6 +91,11 @@ class RankRouter:
         for rank in self._ranks_of(source_rank):
             self.mapper_of(rank).vouch(rank, is_there=is_there)
 
+    def forget(self, source_rank: int) -> None:
+        """Tell nobody any more what a socket's ranks hold, until their engine is back."""
+        for rank in self._ranks_of(source_rank):
+            self.mapper_of(rank).forget(rank)
+
     def _ranks_of(self, source_rank: int) -> list[int]:
         """Return the rank of a socket and those that were named there and are followed."""
         named = self._named.get(source_rank, ())

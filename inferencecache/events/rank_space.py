@@ -40,11 +40,13 @@ class RankSpace:
         rank: As given.
         has_tier_events: The engine announces other mediums than the GPU.
         is_vouched_for: The engine is there, and known to be the one that announced the blocks.
+        is_forgotten: That was so too long ago to tell anybody of the blocks.
     """
 
     __slots__ = (
         "groups",
         "has_tier_events",
+        "is_forgotten",
         "is_vouched_for",
         "prefix_groups",
         "rank",
@@ -58,6 +60,7 @@ class RankSpace:
         self.routes: dict[Signature, Route] = {}
         self.has_tier_events = False
         self.is_vouched_for = True
+        self.is_forgotten = False
 
     def doubt(self) -> None:
         """Note that removals may have been lost."""

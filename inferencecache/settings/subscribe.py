@@ -127,6 +127,15 @@ class EngineSettings:
         help="An engine whose host is gone without a word counts as disconnected after about this "
         "long.",
     )
+    forgotten_after_ns: int = knob(
+        1_800 * NS_PER_S,
+        flag="engine-forgotten-after",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="What an engine held is told to no server that starts anew once the engine was "
+        "disconnected for this long; best the TTL of servers, which have let it expire by then.",
+    )
     failure_log_interval_ns: int = knob(
         60 * NS_PER_S,
         flag="failure-log-interval",

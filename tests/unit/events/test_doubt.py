@@ -117,6 +117,23 @@ def test_what_nobody_vouches_for_is_not_kept_alive() -> None:
     assert kept_alive(producer) == set(keys(ONE) + keys(other))
 
 
+def test_what_is_forgotten_fills_no_empty_server() -> None:
+    """Others have let it expire; an engine that is back keeps it alive again."""
+    producer = Producer()
+    other = tokens(500, 1)
+    producer.feed(stored([1], ONE), rank=0)
+    producer.feed(stored([1], other), rank=1)
+    producer.mapper.vouch(0, is_there=False)
+    producer.mapper.forget(0)
+    ((told,),) = producer.mapper.live_set(include_doubtful=True)
+    assert [(told.adapter_id, key) for key in told.keys] == keys(other)
+    assert producer.held == dict.fromkeys(keys(ONE) + keys(other), CacheTier.T1)
+
+    producer.mapper.vouch(0, is_there=True)
+    assert len(list(producer.mapper.live_set(include_doubtful=True))) == 2
+    assert kept_alive(producer) == set(keys(ONE) + keys(other))
+
+
 def test_a_new_life_is_vouched_for() -> None:
     """Only an engine that is there shows that it has started anew."""
     producer = Producer()
