@@ -1,9 +1,10 @@
 """Run the core's sliced work on the event loop, giving it back between slices.
 
-A call needs several turns of the loop: one to be accepted, and the library accepts one at a time,
-then others until it is answered. Were each turn to wait for a slice, lookups would queue up for as
-long as a big report takes. So long work rests after each slice for as long as the slice took, and
-meanwhile the loop is free for whatever comes. Rare work, like loading files, need not rest.
+A call needs several turns of the loop: some to be accepted, where the library takes one call of a
+method at a time, then others until it is answered. Were each turn to wait for a slice, lookups
+would queue up for as long as a big report takes. So long work rests after each slice for as long as
+the slice took, and meanwhile the loop is free for whatever comes. Rare work, like loading files,
+need not rest.
 """
 
 import asyncio

@@ -105,6 +105,22 @@ async def test_reflection_lists_what_is_served(served: ServedPlane, version: str
     assert reflection_pb2_grpc.ServerReflectionStub(served.channel) is not None
 
 
+async def test_a_crowd_for_one_method_does_not_keep_others_from_being_accepted(
+    served: ServedPlane,
+) -> None:
+    """The last of very many calls, but the only one of its method, is among the first to end."""
+    ended: list[str] = []
+
+    async def end(name: str, request: bytes = b"") -> None:
+        await served.channel.unary_unary(f"/{SERVICE_NAME}/{name}")(request)
+        ended.append(name)
+
+    await end("GetCacheState")
+    crowd = [end("LookupRoute") for _ in range(300)]
+    await asyncio.gather(*crowd, end("GetCacheState"))
+    assert ended.index("GetCacheState", 1) < 150
+
+
 async def test_two_servers_do_not_share_a_port(served: ServedPlane) -> None:
     """The second one is told that the address is taken."""
     settings = GrpcSettings(bind_address=served.target)
