@@ -171,7 +171,7 @@ async def test_server_that_hangs(tmp_path: Path) -> None:
             return await (answer("NO_HINT") if is_first else server.hang)(request, context)
 
         server.route = route
-        settings = ReplaySettings(server=server.target, deadline_ns=200_000_000)
+        settings = ReplaySettings(server=server.target, deadline_ns=2_000_000_000)
         with pytest.raises(ServerLostError, match=r"DEADLINE_EXCEEDED.*; 0 of 4 requests done"):
             await replay(trace, settings, Spectator(), ManualClock())
 

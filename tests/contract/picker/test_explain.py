@@ -7,9 +7,11 @@ import pytest
 from picker_texts import pool_of, provider, worker_set
 from served_fleet import ServedFleet, serve_fleet
 
+from inferencecache.clock import NS_PER_S
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.choice import QosClass
 from inferencecache.settings.control import ControlSettings
+from inferencecache.settings.picker_choice import PickerChoiceSettings
 
 LOCAL = worker_set(
     "{models: [{name: m}], endpoints: [{name: a, address: 'a:1'}, {name: b, address: 'b:1'}]}", "l"
@@ -150,10 +152,11 @@ async def test_gaps_and_errors_are_counted_by_candidate(tmp_path: Path) -> None:
 async def test_a_deferrable_pick_is_shed_before_its_deadline(tmp_path: Path) -> None:
     """Its caller hears so in time, instead of giving up."""
     busy = LOCAL.replace("{models:", "{priors: {maxConcurrency: 1}, models:")
-    async with serve_fleet(tmp_path, busy) as served:
+    early = PickerChoiceSettings(deadline_margin_ns=19 * NS_PER_S)
+    async with serve_fleet(tmp_path, busy, picker_choice=early) as served:
         for _ in range(2):
             assert (await served.pick(BODY)).outcome == pb.PickResponse.OK
-        picked = await served.pick(BODY, timeout_s=0.5, qos_class=pb.PickRequest.DEFERRABLE)
+        picked = await served.pick(BODY, timeout_s=19.5, qos_class=pb.PickRequest.DEFERRABLE)
         assert picked.outcome == pb.PickResponse.POLICY_REJECTED
         assert picked.reason == "shed=deferrable"
         assert 'inferencecache_picker_deferrals_total{result="shed"} 1.0' in await served.metrics()
