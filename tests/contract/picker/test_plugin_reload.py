@@ -10,6 +10,7 @@ from served_picker import SMALL, serve_picker
 from server_process import ServerProcess, serving
 
 from inferencecache.app.picker_plugins import no_plugins
+from inferencecache.clock import NS_PER_S, ManualClock
 from inferencecache.picker.pipeline import Produced
 
 HEAD = "apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\n"
@@ -91,6 +92,10 @@ class Held:
         self.begun, self.go = asyncio.Event(), asyncio.Event()
         self.calls = 0
 
+    def produce_timeout_ns(self) -> int:
+        """Return more than a slow machine needs for what comes meanwhile."""
+        return LIMIT_S * NS_PER_S
+
     async def produce(self, *_: object) -> Produced:
         """Wait."""
         self.calls += 1
@@ -102,7 +107,8 @@ class Held:
 async def test_a_pick_under_way_keeps_its_plugins() -> None:
     """The next one goes through those that have taken their place."""
     held = Held()
-    async with serve_picker(SMALL, director=director(pipeline(held=held))) as served:
+    plugins, clock = director(pipeline(held=held)), ManualClock(1)
+    async with serve_picker(SMALL, director=plugins, clock=clock) as served:
         first = asyncio.create_task(served.push_and_pick())
         await held.begun.wait()
         served.picker.fleet.use(no_plugins())

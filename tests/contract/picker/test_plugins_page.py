@@ -9,6 +9,7 @@ from served_picker import SMALL, serve_picker
 
 import inferencecache.picker.pipeline as pipeline_package
 from inferencecache.app.picker_plugins import PickerPluginParts, PickerPlugins
+from inferencecache.clock import ManualClock
 from inferencecache.picker.pipeline import (
     Director,
     DirectorParts,
@@ -50,7 +51,7 @@ async def test_the_configuration_at_the_top_serves(tmp_path: Path) -> None:
         )
     )
     body = b'{"model": "m", "prompt": "x", "session_id": "s"}'
-    async with serve_picker(SMALL, director=plugins.director) as served:
+    async with serve_picker(SMALL, director=plugins.director, clock=ManualClock(1)) as served:
         picked = [await served.push_and_pick(body) for _ in range(2)]
     assert len({answer.local.endpoint for answer in picked}) == 1
     assert {answer.reason.split(";")[1] for answer in picked} == {"rank=default"}
