@@ -11,6 +11,7 @@ import zmq
 import zmq.asyncio
 from examined_engine import ENOUGH, QUICK, by_code, diagnosis_of, examine, play
 from fake_engines import fake_engine
+from own_ports import own_port, own_target
 
 from inferencecache.app.doctor_findings import CODES, Diagnosis
 from inferencecache.app.fake_engine import FakeEngine
@@ -92,18 +93,14 @@ async def talker(greeting: bytes, *, closes: bool) -> AsyncIterator[str]:
 
 async def test_nobody_listens() -> None:
     """A refused connection names the usual causes."""
-    async with fake_engine() as engine:
-        endpoint = engine.endpoints[0]
-
-    codes = await examine(engine_endpoint=endpoint)
+    codes = await examine(engine_endpoint=f"tcp://{own_target()}")
     assert "listens only at an endpoint" in codes["EC003"]
     assert "ET001" not in codes
 
 
 async def test_publisher_that_connects() -> None:
     """With 0.0.0.0 the publisher of vLLM looks for somebody instead of listening."""
-    async with fake_engine() as engine:
-        port = engine.endpoints[0].rpartition(":")[2]
+    port = str(own_port())
     config = (
         '{"enable_kv_cache_events": true, "publisher": "zmq", "endpoint": "tcp://0.0.0.0:PORT"}'
     ).replace("PORT", port)

@@ -1,7 +1,6 @@
 """Why an engine cannot be heard is said once per outage, with the doctor's code."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import zmq
 from engine_page import engine_page
 from engine_sockets import TOPIC, EngineSockets, engine_sockets
 from followed import LIMIT_S, PATIENT, Lines
+from own_ports import own_port, own_target
 
 from inferencecache.app.producer_engine import FollowedEngine, Surroundings
 from inferencecache.app.producer_reach import Reach
@@ -83,16 +83,9 @@ async def following(
             context.destroy(0)
 
 
-def free_endpoint() -> str:
-    """Return an endpoint that nobody listens at."""
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return f"tcp://127.0.0.1:{opened.getsockname()[1]}"
-
-
 async def test_nobody_listens() -> None:
     """Not at once, since engines take their time, and not twice."""
-    async with following(free_endpoint()) as found:
+    async with following(f"tcp://{own_target()}") as found:
         await found.look(2)
         assert found.said("engine_unreachable") == []
         await found.look(5)
@@ -129,7 +122,7 @@ async def test_the_replay_s_port() -> None:
 async def test_a_replay_that_is_not_there(kind: str, code: str) -> None:
     """Said once it has been asked for twice in vain."""
     async with engine_sockets() as engine:
-        replay = free_endpoint() if kind == "nobody" else engine.endpoint
+        replay = f"tcp://{own_target()}" if kind == "nobody" else engine.endpoint
         async with following(engine.endpoint, replay, QUICK) as found:
             await found.until(lambda: found.engine.subscribers[0].unanswered_replays >= 2)
             await found.look(3)
@@ -140,8 +133,7 @@ async def test_a_replay_that_is_not_there(kind: str, code: str) -> None:
 
 async def test_a_second_outage_is_said_again() -> None:
     """What was mended is watched anew."""
-    ports = [int(free_endpoint().rpartition(":")[2]) for _ in range(2)]
-    engine = EngineSockets(TOPIC, *ports)
+    engine = EngineSockets(TOPIC, own_port(), own_port())
     try:
         async with following(engine.endpoint, engine.replay_endpoint) as found:
             await found.look(4)

@@ -4,11 +4,11 @@ import asyncio
 import os
 import re
 import shutil
-import socket
 import sys
 from pathlib import Path
 
 import pytest
+from own_ports import own_port
 
 import inferencecache
 
@@ -18,20 +18,11 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PORTS = ("9090", "8080", "8081")
 
 
-def free_ports(count: int) -> list[str]:
-    """Return ports that nobody listens on at the moment."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [str(each.getsockname()[1]) for each in held]
-    for each in held:
-        each.close()
-    return ports
-
-
 def script() -> str:
-    """Return all commands of the page in one script, on free ports."""
+    """Return all commands of the page in one script, on ports of its own."""
     commands = "\n".join(BLOCK.findall(PAGE.read_text()))
-    for port, free in zip(PORTS, free_ports(len(PORTS)), strict=True):
-        commands = commands.replace(port, free)
+    for port in PORTS:
+        commands = commands.replace(port, str(own_port()))
     guard = 'trap \'[ -z "${server:-}" ] || kill -9 "$server" 2>/dev/null || true\' EXIT\n'
     return f"set -euo pipefail -x\n{guard}{commands}"
 

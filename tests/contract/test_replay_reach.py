@@ -7,6 +7,7 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
+from own_ports import own_port, own_target
 from replay_process import run_replay_command
 from replay_traces import hand_trace
 from scripted_cache_server import ScriptedServer, resetting_server
@@ -43,15 +44,6 @@ async def why_absent(target: str, within_ns: int = SHORT_NS) -> ServerAbsentErro
     return caught.value
 
 
-async def free_port() -> int:
-    """Return a port at which nobody listens any more."""
-    server = await asyncio.start_server(lambda _r, _w: None, "127.0.0.1", 0)
-    port: int = server.sockets[0].getsockname()[1]
-    server.close()
-    await server.wait_closed()
-    return port
-
-
 @contextlib.asynccontextmanager
 async def listener(serve: OnConnection) -> AsyncIterator[str]:
     """Accept connections for the length of a block; gives the address."""
@@ -70,7 +62,7 @@ async def speak_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 
 async def test_port_that_refuses() -> None:
     """The error says what was tried, for how long, and what came of it."""
-    error = await why_absent(f"127.0.0.1:{await free_port()}")
+    error = await why_absent(own_target())
 
     assert "nothing listens there" in error.why
     assert f"no cache server answers at {error.target}: tried for {error.tried_s:.1f} s" in str(
@@ -147,8 +139,9 @@ async def test_server_that_is_just_starting() -> None:
         knocked.set()
         writer.transport.abort()
 
-    early = await asyncio.start_server(refuse, "127.0.0.1", 0)
-    target = f"127.0.0.1:{early.sockets[0].getsockname()[1]}"
+    port = own_port()
+    early = await asyncio.start_server(refuse, "127.0.0.1", port)
+    target = f"127.0.0.1:{port}"
     server = ScriptedServer()
     async with AsyncCacheClient(target) as client:
         reached = asyncio.create_task(reach(client, target, 30 * NS_PER_S))
@@ -166,7 +159,7 @@ async def test_server_that_is_just_starting() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "no-such-host.invalid"])
 async def test_command_exits_2_with_advice(host: str, switch: str) -> None:
     """A wrong address is wrong usage: one line, with what to do instead."""
-    target = f"{host}:{await free_port()}"
+    target = f"{host}:{own_port()}"
     result = await run_replay_command(f"--server={target}", "--connect-timeout=1s", switch)
 
     assert (result.code, result.stdout) == (2, "")

@@ -1,12 +1,12 @@
 """Why an engine's page cannot be had, in words that say what to look at."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
+from own_ports import own_target
 
 from inferencecache.transport.engine_scrape import PageScraper, ScrapeError
 
@@ -36,12 +36,8 @@ async def listening(talk: Talk) -> AsyncIterator[str]:
 
 
 async def test_nobody_listens() -> None:
-    """A port that was free a moment ago."""
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        port = opened.getsockname()[1]
-
-    assert await reason_of(f"http://127.0.0.1:{port}/metrics") == (
+    """A port that is free."""
+    assert await reason_of(f"http://{own_target()}/metrics") == (
         "the connection is refused, so nothing listens there"
     )
 

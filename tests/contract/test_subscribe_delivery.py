@@ -19,6 +19,7 @@ from followed import (
     source,
 )
 from noting_server import NotingServer
+from own_ports import own_target
 from scripted_cache_server import Context
 
 from inferencecache.app.producer import Producer, running_producer
@@ -64,22 +65,19 @@ async def test_one_server_that_is_away_does_not_hold_up_the_other() -> None:
     """The server that is there has everything while the other one has never been seen."""
     async with (
         engine_sockets() as engine,
-        running_server(throwaway_server_settings(), Lines()) as gone,
+        running_server(throwaway_server_settings(), Lines()) as server,
     ):
-        absent = gone.grpc_target
-        await gone.stop(drain_ns=0)
-        async with running_server(throwaway_server_settings(), Lines()) as server:
-            servers = f"{absent},{server.grpc_target}"
-            chosen = producer_settings(source(engine), servers=servers)
-            async with running_producer(chosen, Lines()) as producer:
-                await producer.wait_synced()
-                await engine.subscribed.wait()
-                await engine.publish(B1)
-                async with asyncio.timeout(LIMIT_S):
-                    await producer.until(lambda: producer.stats.servers[1].delivered_keys == 1)
+        servers = f"{own_target()},{server.grpc_target}"
+        chosen = producer_settings(source(engine), servers=servers)
+        async with running_producer(chosen, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.subscribed.wait()
+            await engine.publish(B1)
+            async with asyncio.timeout(LIMIT_S):
+                await producer.until(lambda: producer.stats.servers[1].delivered_keys == 1)
 
-                assert matched(server, P1) == 16
-                assert not producer.is_drained
+            assert matched(server, P1) == 16
+            assert not producer.is_drained
 
 
 async def test_one_server_that_hangs_does_not_hold_up_the_other() -> None:
@@ -118,31 +116,27 @@ async def test_one_server_that_hangs_does_not_hold_up_the_other() -> None:
 
 async def test_a_server_that_comes_late_gets_what_is_held_then() -> None:
     """Stores and removals from before are told as their outcome."""
+    target = own_target()
     async with (
         engine_sockets() as engine,
-        running_server(throwaway_server_settings(), Lines()) as gone,
+        running_producer(producer_settings(source(engine), servers=target), Lines()) as producer,
     ):
-        target = gone.grpc_target
-        await gone.stop(drain_ns=0)
-        async with running_producer(
-            producer_settings(source(engine), servers=target), Lines()
-        ) as producer:
-            for payload in (B1, B2, batch(map_store([5], T16)), batch(map_remove([2]))):
-                await engine.publish(payload)
-            async with asyncio.timeout(LIMIT_S):
-                await producer.until(lambda: producer.stats.sources[0].expected == 4)
-            async with server_at(target) as server:
-                await taken_in(producer, 4)
+        for payload in (B1, B2, batch(map_store([5], T16)), batch(map_remove([2]))):
+            await engine.publish(payload)
+        async with asyncio.timeout(LIMIT_S):
+            await producer.until(lambda: producer.stats.sources[0].expected == 4)
+        async with server_at(target) as server:
+            await taken_in(producer, 4)
 
-                assert matched(server, P2) == 16
-                assert matched(server, T16) == 16
+            assert matched(server, P2) == 16
+            assert matched(server, T16) == 16
 
 
 async def test_a_server_that_restarts_empty_is_told_everything_again() -> None:
     """After a restart the new server holds what the engine holds by then."""
+    target = own_target()
     async with engine_sockets() as engine:
-        async with running_server(throwaway_server_settings(), Lines()) as server:
-            target = server.grpc_target
+        async with server_at(target) as server:
             producer = Producer(producer_settings(source(engine), servers=target), Lines())
             await producer.start()
             await producer.wait_synced()

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import zmq
 import zmq.asyncio
+from own_ports import own_port
 
 END = b"\xff" * 8
 TOPIC = "kv-events"
@@ -131,7 +132,9 @@ class EngineSockets:
         if port:
             _bind_again(socket, port)
             return socket, port
-        return socket, socket.bind_to_random_port("tcp://127.0.0.1")
+        port = own_port()
+        socket.bind(f"tcp://127.0.0.1:{port}")
+        return socket, port
 
 
 def _bind_again(socket: zmq.asyncio.Socket, port: int) -> None:

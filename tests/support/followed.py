@@ -174,7 +174,7 @@ async def following(
 
 @asynccontextmanager
 async def server_at(target: str) -> AsyncIterator[Server]:
-    """Run a server on the address of an earlier one."""
+    """Run a server at an address that is given, as of an earlier one."""
     settings = throwaway_server_settings(grpc=GrpcSettings(bind_address=target))
     async with running_server(settings, Lines()) as server:
         yield server

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import grpc
 import grpc.aio
+from own_ports import own_target
 
 from inferencecache.transport.client_channel import SERVICE_NAME
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
@@ -65,9 +66,9 @@ class ScriptedServer:
         self._server = grpc.aio.server()
         self._server.add_generic_rpc_handlers([self._handlers()])
 
-    async def start(self, target: str = "127.0.0.1:0") -> None:
-        """Listen, on a free port unless told otherwise."""
-        port = self._server.add_insecure_port(target)
+    async def start(self, target: str = "") -> None:
+        """Listen, on a port of its own unless told otherwise: another may follow it there."""
+        port = self._server.add_insecure_port(target or own_target())
         self.target = f"127.0.0.1:{port}"
         await self._server.start()
 
