@@ -9,7 +9,9 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
+from served_picker import serve_picker, until
 
+from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.bodies import Rope
 from inferencecache.settings.picker import PickerParseSettings
 from inferencecache.transport import picker_reader
@@ -28,6 +30,13 @@ def processes(reader: BodyReader) -> list[BaseProcess]:
     """Return the processes of *reader*."""
     assert reader._processes is not None
     return list(reader._processes._processes.values())
+
+
+def stop_processes(reader: BodyReader) -> None:
+    """Let the processes of *reader* hang."""
+    for process in processes(reader):
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGSTOP)
 
 
 def kill_processes(reader: BodyReader) -> None:
@@ -62,9 +71,7 @@ async def test_several_that_met_a_dead_reader_share_the_next_one(
     reader = BodyReader(PickerParseSettings(inline_bytes_max=100, processes_max=3))
     try:
         await reader.read(BODY)
-        for process in processes(reader):
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGSTOP)
+        stop_processes(reader)
         reading = [asyncio.create_task(reader.read(BODY)) for _ in range(3)]
         await asyncio.sleep(0)  # all wait for an answer of a process now
         kill_processes(reader)
@@ -85,6 +92,25 @@ async def test_a_body_that_kills_its_readers_fails_alone(monkeypatch: pytest.Mon
         assert (await reader.read(BODY)).model == "m"
     finally:
         reader.close()
+
+
+async def test_picks_go_on_when_the_reader_dies() -> None:
+    """Those of bodies that came before it died, while it reads, and afterwards."""
+    body = b'{"model":"m","prompt":"x"}'
+    async with serve_picker(parse=PickerParseSettings(inline_bytes_max=0)) as served:
+        assert (await served.push_and_pick(body)).outcome == pb.PickResponse.OK
+        before = await served.push(body)
+        kill_processes(served.picker._reader)
+        picked = await served.pick(before.stream_id)
+        assert picked.outcome == pb.PickResponse.OK
+        assert await served.pull(picked.response_id) == body
+
+        stop_processes(served.picker._reader)
+        picking = [asyncio.create_task(served.push_and_pick(body)) for _ in range(3)]
+        await until(served.picker._reader._turn.locked)
+        kill_processes(served.picker._reader)
+        assert [(await pick).outcome for pick in picking] == [pb.PickResponse.OK] * 3
+        assert not served.recorder.failures
 
 
 async def test_a_body_that_takes_long_is_read_elsewhere() -> None:
