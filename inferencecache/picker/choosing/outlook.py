@@ -120,14 +120,16 @@ class Outlook:
         loads, matches = self._loads, self.found.matches
         has = [loads.get(name, IDLE) for name in names]
         warm = [matches.get(name, NO_MATCH) for name in names]
-        times_ms = [self.estimated_ms(candidate) for candidate in candidates]
-        situations = [self._situations[name] for name in names]
+        times_ms = self._known_ms(names, candidates)
+        situations = self._situations
         return (
             [load[0] for load in has],
             [load[1] for load in has],
             [
-                self._knowledge.queue_of(candidate, self._now_ns).waiting if situation[3] else 0
-                for candidate, situation in zip(candidates, situations, strict=True)
+                self._knowledge.queue_of(candidate, self._now_ns).waiting
+                if name in situations and situations[name][3]
+                else 0
+                for name, candidate in zip(names, candidates, strict=True)
             ],
             [match.matched_tokens for match in warm],
             [match.source for match in warm],
@@ -214,6 +216,16 @@ class Outlook:
         """Return the best that is known: the prediction, or else the estimate."""
         predicted_ms = self.predicted_ms(candidate)
         return self.estimated_ms(candidate) if predicted_ms is None else predicted_ms
+
+    def _known_ms(self, names: Sequence[str], candidates: Sequence[Candidate]) -> list[float]:
+        """Return the estimates for *candidates*, which have *names*, as they are."""
+        if self._spread == 1.0 and not self._estimates_ms:
+            return self.estimates_ms(candidates)
+        known = self._estimates_ms
+        return [
+            known[name] if name in known else self.estimated_ms(candidate)
+            for name, candidate in zip(names, candidates, strict=True)
+        ]
 
     def _estimated_ms(self, candidate: Candidate, situation: Situation) -> float:
         return self._knowledge.foresight.estimated_ms(

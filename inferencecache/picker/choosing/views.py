@@ -1,6 +1,7 @@
 """Candidates as plugins see them, with what the picker itself knows of each."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from inferencecache.picker.choosing.outlook import Knowledge, Outlook
 from inferencecache.picker.choosing.survey import Survey
@@ -20,6 +21,12 @@ from inferencecache.picker.pipeline import (
 from inferencecache.picker.prefix import PrefixSource
 
 
+@lru_cache(maxsize=1_024)
+def _given(count: int) -> LoadSnapshot:
+    """Return the load of an endpoint that says nothing itself, with *count* requests in flight."""
+    return LoadSnapshot(requests_in_flight=count)
+
+
 def views_of(found: Survey, knowledge: Knowledge | None, now_ns: int) -> Views:
     """Return the candidates of *found*, all with their load of this moment.
 
@@ -33,7 +40,6 @@ def views_of(found: Survey, knowledge: Knowledge | None, now_ns: int) -> Views:
             (tier, [EndpointView(each) for each in candidates]) for tier, candidates in found.fields
         ]
     loads, signals = knowledge.loads.loads, knowledge.signals
-    by_count = {0: NO_LOAD}
 
     def seen(candidate: Candidate) -> EndpointView:
         count = loads.get(candidate.name, IDLE).requests
@@ -48,10 +54,7 @@ def views_of(found: Survey, knowledge: Knowledge | None, now_ns: int) -> Views:
                     cache_usage=signal.cache_usage,
                 ),
             )
-        snapshot = by_count.get(count)
-        if snapshot is None:
-            snapshot = by_count[count] = LoadSnapshot(requests_in_flight=count)
-        return EndpointView(candidate, snapshot)
+        return EndpointView(candidate, _given(count))
 
     if len(signals):
         return [(tier, [seen(each) for each in candidates]) for tier, candidates in found.fields]
@@ -59,7 +62,9 @@ def views_of(found: Survey, knowledge: Knowledge | None, now_ns: int) -> Views:
         (
             tier,
             [
-                seen(each) if each.name in loads else EndpointView(each, NO_LOAD)
+                EndpointView(each, _given(loads[each.name].requests))
+                if each.name in loads
+                else EndpointView(each, NO_LOAD)
                 for each in candidates
             ],
         )
