@@ -17,8 +17,9 @@ from inferencecache.picker.request.envelope import ABSENT, read_value, without_h
 class PromptKeys(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a body that make its prompt; one that is missing is empty.
 
-    Turns are taken apart where they are a list, in bodies that are not very long: a value costs 50
-    bytes and 50 nanoseconds, and a body may have one for every second byte.
+    Turns are taken apart where they are a list, in bodies so long that what they begin with is
+    worth looking for. In very long ones they are not: a turn costs 50 bytes and 50 nanoseconds, and
+    there may be one for every second byte.
     """
 
     messages: list[Raw] | Raw = ABSENT
@@ -82,6 +83,9 @@ class _KeysInOnePiece(PromptKeys, frozen=True, kw_only=True):
     messages: Raw = ABSENT
 
 
+_LONG_BYTES: Final = 16_384
+"""Shorter conversations take less time to write than to look for."""
+
 _WITH_TURNS: Final = msgspec.json.Decoder(_KeysWithTurns)
 _IN_ONE_PIECE: Final = msgspec.json.Decoder(_KeysInOnePiece)
 _EMPTY: Final = frozenset({b"", b"null", b'""'})
@@ -116,7 +120,7 @@ def is_true(raw: Raw, default: bool) -> bool:  # noqa: FBT001 - the default of a
 
 def _decode(text: bytes) -> PromptKeys | None:
     try:
-        if len(text) <= QUICK_BYTES:
+        if _LONG_BYTES <= len(text) <= QUICK_BYTES:
             return _WITH_TURNS.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError):  # messages may be a text, or null
         pass

@@ -23,9 +23,6 @@ _TURNS: Final = 255
 _LATEST: Final = 16
 """An answer, and results of as many tools as are called at a time."""
 
-_LONG_BYTES: Final = 16_384
-"""Shorter prompts take less time to write than to look for."""
-
 
 class PromptName(NamedTuple):
     """What a prompt is called.
@@ -69,10 +66,9 @@ class PromptNames:
         if not isinstance(body.keys.messages, list):
             return PromptName(digest.digest())
         digest.update(_LENGTH(_TURNS, 0))
-        latest = body.turns[-_LATEST:] if body.length >= _LONG_BYTES else []
-        digest.update(b",".join([b"[", *body.turns[: len(body.turns) - len(latest)]]))
+        digest.update(b",".join([b"[", *body.turns[:-_LATEST]]))
         beginnings = []
-        for turn in latest:
+        for turn in body.turns[-_LATEST:]:
             digest.update(b",")
             digest.update(turn)
             beginnings.append(digest.digest())
