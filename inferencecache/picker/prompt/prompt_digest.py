@@ -10,9 +10,10 @@ the list of turns is still open in those for beginnings.
 """
 
 import struct
-from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from inferencecache.picker.prompt.prompt_body import PromptBody
 
@@ -24,7 +25,7 @@ _LATEST: Final = 16
 """An answer, and results of as many tools as are called at a time."""
 
 
-class PromptName(NamedTuple):
+class PromptName(msgspec.Struct, frozen=True, gc=False):
     """What a prompt is called.
 
     Attributes:
@@ -34,7 +35,7 @@ class PromptName(NamedTuple):
     """
 
     whole: bytes
-    beginnings: Sequence[bytes] = ()
+    beginnings: tuple[bytes, ...] = ()
 
 
 class PromptNames:
