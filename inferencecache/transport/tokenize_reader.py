@@ -6,7 +6,7 @@ an exception.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
 from inferencecache.picker.prompt.characters import character_blocks, character_seed, flattened
 from inferencecache.picker.prompt.history import Histories, Learned
 from inferencecache.picker.prompt.prompt_body import PromptBody, read_prompt_body
-from inferencecache.picker.prompt.prompt_digest import PromptNames
+from inferencecache.picker.prompt.prompt_digest import PromptName, PromptNames
 from inferencecache.picker.prompt.read_prompt import (
     COMPUTES_ANEW,
     MALFORMED,
@@ -194,15 +194,16 @@ class TokenizingReader:
         plan = ask if isinstance(ask, NoBlocks) else await self._plan(ask)
         if isinstance(ask, NoBlocks) or isinstance(plan, NoBlocks):
             return (plan if isinstance(plan, NoBlocks) else TIMEOUT), ""
-        name, beginnings = self._names.name_of(ask.body, plan.context)
+        named = self._names.name_of(ask.body, plan.context)
+        name = named.whole
         known = self._memory.find(name)
         if known is not None:
             return known, _REMEMBERED
         if isinstance(plan, Computed) and ask.body.length <= self._inline_bytes_max(plan):
             started_ns = self._parts.clock.monotonic_ns()
-            result = plan.compute(beginnings)
+            result = plan.compute(named.beginnings)
             return self._settled(name, ask, plan, result, started_ns), plan.by
-        answer = await self._work.answer(name, lambda: self._beside(name, beginnings, ask, plan))
+        answer = await self._work.answer(name, lambda: self._beside(named, ask, plan))
         if answer is TIMEOUT:
             self._parts.watch.failed(worker_set.key, TIMEOUT.why, _SLOW)
         return answer, plan.by
@@ -255,18 +256,16 @@ class TokenizingReader:
             return self._settings.token_ids_inline_bytes_max
         return self._settings.inline_bytes_max
 
-    async def _beside(
-        self, name: bytes, beginnings: Sequence[bytes], ask: Ask, plan: Plan
-    ) -> Answer:
+    async def _beside(self, named: PromptName, ask: Ask, plan: Plan) -> Answer:
         """Follow *plan* while others go on."""
         started_ns = self._parts.clock.monotonic_ns()
         if isinstance(plan, Fetched):
             result = await plan.fetch()
         else:
             loop = asyncio.get_running_loop()
-            compute = partial(plan.compute, beginnings)
+            compute = partial(plan.compute, named.beginnings)
             result = await loop.run_in_executor(self._parts.threads, giving_way, compute)
-        return self._settled(name, ask, plan, result, started_ns)
+        return self._settled(named.whole, ask, plan, result, started_ns)
 
     def _settled(
         self, name: bytes, ask: Ask, plan: Plan, result: Result, started_ns: int
