@@ -110,6 +110,7 @@ class Hostile:
 
     def __init__(self, seed: int, wildness: float) -> None:
         self._random = random.Random(seed)
+        self._answers = random.Random(seed)
         self._wildness = wildness
 
     def request(self) -> bytes:
@@ -148,7 +149,7 @@ class Hostile:
 
     def answer(self) -> bytes:
         """Return the bytes of an answer, more or less."""
-        return self._random.choice(ANSWERS)
+        return self._answers.choice(ANSWERS)
 
     @property
     def is_patient(self) -> bool:
@@ -176,15 +177,15 @@ async def hostile_engine(hostile: Hostile) -> AsyncIterator[str]:
         await server.wait_closed()
 
 
-async def send(served: ServedGateway, hostile: Hostile) -> bytes:
+async def send(served: ServedGateway, request: bytes, *, is_patient: bool) -> bytes:
     """Send one request, and wait until an answer begins, or go."""
     port = int(served.gateway.url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answer = b""
     with suppress(OSError):
-        writer.write(hostile.request())
+        writer.write(request)
         await writer.drain()
-        if hostile.is_patient:
+        if is_patient:
             answer = await reader.read(65_536)
     writer.transport.abort()
     return answer
@@ -199,7 +200,11 @@ async def play(directory: Path, seed: int, inputs: int, address: str, hostile: H
     ) as served:
         statuses = set()
         for _ in range(inputs // 8):
-            for answer in await asyncio.gather(*(send(served, hostile) for _ in range(8))):
+            # Drawn before any is sent: who gets through first is up to the machine.
+            sent = [
+                send(served, hostile.request(), is_patient=hostile.is_patient) for _ in range(8)
+            ]
+            for answer in await asyncio.gather(*sent):
                 statuses |= set(STATUS.findall(answer))
         assert b"500" not in statuses, seed
         assert len(statuses) >= 5, seed
