@@ -21,6 +21,7 @@ async def test_prompts_that_begin_alike_go_where_they_are_warm() -> None:
     """The second one is not computed again, and the demo says why it went there."""
     async with running_demo() as demo:
         status, first = await demo.chat("first.json")
+        await demo.until_held(first["usage"]["prompt_tokens"] // 16)
         _, second = await demo.chat("second.json")
         why = await demo.until(lambda line: "matched=2608/2656" in line)
         ended = await demo.end()

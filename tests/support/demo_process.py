@@ -92,6 +92,17 @@ class Demo:
                     raise AssertionError("\n".join(self.lines))
                 await self._came.wait()
 
+    async def until_held(self, prefixes: int) -> None:
+        """Wait until the server has heard of so many prefixes that engines hold."""
+        async with asyncio.timeout(_LIMIT_S):
+            while await self._held() < prefixes:
+                pass
+
+    async def _held(self) -> int:
+        said = await bash(f"curl --silent --show-error --fail {self.control}/snapshot")
+        held: int = msgspec.json.decode(said)["totalPrefixes"]
+        return held
+
     async def chat(self, name: str) -> tuple[int, Any]:
         """Send one of its files with curl; return status and document."""
         return await self._curl(f"/chat/completions -d @{self.directory}/{name}")
