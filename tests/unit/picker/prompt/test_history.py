@@ -150,6 +150,17 @@ def test_the_longest_word_at_the_first_place_is_found(listed: list[str], text: s
     assert [(match.start(), match[0]) for match in pattern.finditer(text)] == found
 
 
+def test_words_may_be_long_and_go_on_from_one_another() -> None:
+    """However long, and however many: a tokenizer may have runs of every length."""
+    runs = ["a" * length for length in range(1, 121)]
+    pattern = any_of([*runs, "b" * 1_024, "b" * 1_023 + "c"])
+    assert pattern is not None
+    texts_found = ["a" * 90, "b" * 1_023 + "c", "b" * 1_024, "a" * 120, "a" * 7]
+    text = " ".join(texts_found[:3]) + "b" + "".join(texts_found[3:])
+
+    assert pattern.findall(text) == texts_found
+
+
 @given(
     st.text(alphabet="a<", max_size=200), st.integers(1, 30), st.text(alphabet="a<", max_size=50)
 )
