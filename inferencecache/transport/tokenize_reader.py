@@ -229,7 +229,7 @@ class TokenizingReader:
     async def _plan(self, ask: Ask) -> Plan | NoBlocks:
         """Return the first way that is open."""
         worker_set = ask.worker_set
-        if holds_token_ids(ask.body):
+        if holds_token_ids(ask.api, ask.body):
             return token_id_plan(ask)
         if worker_set.tokenizer:
             loaded = await self._tokenizer(worker_set)

@@ -175,7 +175,8 @@ def check(data: bytes, loaded: Loaded) -> None:
             row=MODEL,
             block_tokens=BLOCK_TOKENS,
         )
-        plan = token_id_plan(ask) if holds_token_ids(body) else local_plan(ask, loaded, LEARNING)
+        has_ids = holds_token_ids(api, body)
+        plan = token_id_plan(ask) if has_ids else local_plan(ask, loaded, LEARNING)
         found = plan.compute()
         if isinstance(found, Learned):
             LEARNING.histories.keep(found.text, found.former)

@@ -76,8 +76,10 @@ def computes_anew(api: Api, body: PromptBody) -> bool:
     return is_given(keys.prompt_logprobs) or (api is Api.COMPLETIONS and asks_logprobs)
 
 
-def holds_token_ids(body: PromptBody) -> bool:
-    """Return whether the prompt is given as token ids."""
+def holds_token_ids(api: Api, body: PromptBody) -> bool:
+    """Return whether the prompt is given as token ids; engines look at no prompt beside turns."""
+    if api is not Api.COMPLETIONS:
+        return False
     start = bytes(memoryview(body.keys.prompt)[:_LOOK_BYTES]).lstrip(b"[" + _BLANKS)
     return start[:1] != b"" and start[:1] in b"-0123456789"
 

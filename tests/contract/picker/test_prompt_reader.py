@@ -38,6 +38,17 @@ async def test_the_example_of_the_page() -> None:
         assert found.prompt_tokens == 5
 
 
+@pytest.mark.parametrize("prompt", [[1, 2, 3], [[1, 2, 3]], 5], ids=repr)
+async def test_a_prompt_beside_turns_is_not_looked_at(tmp_path: Path, prompt: object) -> None:
+    """Engines ignore what a request of their API does not have."""
+    write_tokenizer(tmp_path)
+    members = engines(tokenizer=tmp_path)
+    async with prompt_rig() as rig:
+        found = await rig.exact(chat(("user", "hi"), prompt=prompt), members)
+
+        assert found == await rig.exact(chat(("user", "hi")), members)
+
+
 async def test_many_token_ids_are_hashed_beside_the_loop() -> None:
     """They are the same blocks, from a thread."""
     token_ids = [(7 * number) % 50_000 for number in range(3_000)]
