@@ -109,11 +109,11 @@ class ModelPages:
             text = f"the model `{asked.model[:100]}` does not exist"
             return OpenAiReply(status=404, body=error_page(404, "NotFoundError", text))
         self._check_window(asked)
-        self._number += 1
+        self._number = number = self._number + 1
         if asked.is_streamed:
-            return self._stream(asked, self._number)
+            return self._stream(asked, number)
         async with self._parts.begin(asked, self._answer_tokens(asked)) as work:
-            answer = self._said(asked, await work.first_token(), self._number)
+            answer = self._said(asked, await work.first_token(), number)
             await work.finished()
         return OpenAiReply(body=answer.whole)
 

@@ -93,6 +93,18 @@ async def test_chat_says_what_was_cached() -> None:
     assert second["id"] != first["id"]
 
 
+async def test_answers_at_a_time_have_ids_of_their_own() -> None:
+    """Whether each is one document or a stream: clients tell answers by them."""
+    async with engine() as one:
+        answers = await asyncio.gather(
+            *(one.post("/v1/chat/completions", CHAT) for _ in range(4)),
+            *(one.events("/v1/chat/completions", CHAT) for _ in range(2)),
+        )
+
+    ids = [answer[1]["id"] for answer in answers]
+    assert sorted(ids) == [f"chatcmpl-fake-engine-{number}" for number in range(1, 7)]
+
+
 async def test_stream_is_the_same_answer_in_pieces() -> None:
     """The role comes first, the reason of the end last, and the usage only if it is asked for."""
     async with engine() as one:
