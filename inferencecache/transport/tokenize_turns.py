@@ -50,6 +50,24 @@ _STATEFUL: Final = frozenset(
 )
 _RANDOM: Final = "random"
 _CALLED: Final = frozenset({"raise_exception", "range"})
+_USED_UP: Final = frozenset(
+    {
+        "batch",
+        "items",
+        "map",
+        "reject",
+        "rejectattr",
+        "reverse",
+        "select",
+        "selectattr",
+        "slice",
+        "unique",
+    }
+)
+"""What these give can be gone through once: the turn that does leaves nothing to the next."""
+
+_USING_UP: Final = frozenset({"first", "join", "last", "list", "max", "min", "sort", "sum"})
+"""These go through what they are given at once."""
 
 
 class TurnsInText(list[Any]):
@@ -83,10 +101,11 @@ def goes_turn_by_turn(template: nodes.Template) -> bool:
     if len(loops) != 1 or not _is_plain(loops[0]):
         return False
     turns = loops[0].iter
+    outside = [node for node in template.body if node is not loops[0]]
     return all(
         _is_harmless(node, parent, names) or node is turns or _names_turns_anew(parent, names)
         for parent, node in _nodes(template)
-    ) and not _knows_its_place(loops[0].body)
+    ) and not (_knows_its_place(loops[0].body) or any(map(_keeps_what_is_used_up, outside)))
 
 
 def _other_names(template: nodes.Template) -> set[str]:
@@ -158,6 +177,20 @@ def _names_turns_anew(parent: nodes.Node, names: set[str]) -> bool:
     )
 
 
+def _keeps_what_is_used_up(node: nodes.Node) -> bool:
+    """Return whether *node* has a value that turns can only go through once between them."""
+    return any(
+        isinstance(inner, nodes.Filter) and inner.name in _USED_UP and not _uses_up(parent, inner)
+        for parent, inner in _nodes(node)
+    )
+
+
+def _uses_up(parent: nodes.Node, node: nodes.Node) -> bool:
+    if isinstance(parent, nodes.Filter):
+        return parent.node is node and parent.name in _USED_UP | _USING_UP
+    return isinstance(parent, nodes.For) and parent.iter is node
+
+
 def _knows_its_place(body: list[nodes.Node]) -> bool:
     """Return whether a turn's text depends on its place, beside whether that is the first."""
     return any(map(_asks_for_place, body))
@@ -166,8 +199,9 @@ def _knows_its_place(body: list[nodes.Node]) -> bool:
 def _asks_for_place(node: nodes.Node) -> bool:
     if isinstance(node, nodes.Name):
         return node.name == _LOOP
-    if isinstance(node, nodes.For):  # what stands in it has a loop of its own
-        return _asks_for_place(node.iter) or any(map(_asks_for_place, node.else_))
+    if isinstance(node, nodes.For):  # what stands in it has a loop of its own, but not its test
+        of_turns = [node.iter, *([] if node.test is None else [node.test]), *node.else_]
+        return any(map(_asks_for_place, of_turns))
     if _asks_for_the_first(node):
         return False
     return any(map(_asks_for_place, node.iter_child_nodes()))

@@ -31,6 +31,12 @@ GOING_ON = [
         "{{ last }}|{% endfor %}"
     ),
     (
+        "{{ tools | map(attribute='name') | join }}{% set names = tools | map(attribute='name') "
+        "| reject('none') | list %}{% for t in (tools or []) | reverse %}{{ t.name }}{% endfor %}"
+        "{% for m in messages %}{% for c in (m.calls or []) | reverse if c %}{{ c }}{% endfor %}"
+        "{% set parts = [m.role] | map('upper') %}{{ parts | first }}{{ names }}{% endfor %}"
+    ),
+    (
         "{% set last = 'none' %}{% for m in messages %}{% if m.role == 'user' %}"
         "{% set last = m.content %}{% endif %}{{ last }}|{% endfor %}{{ last }}"
     ),
@@ -59,6 +65,7 @@ OTHERS = [
     "{% for m in messages %}{% if loop.changed(m.role) %}!{% endif %}{% endfor %}",
     "{% for m in messages %}{% for c in loop.index * 'a' %}{{ c }}{% endfor %}{% endfor %}",
     "{% for m in messages %}{% set outer = loop %}{{ outer.last }}{% endfor %}",
+    "{% for m in messages %}{% for c in m.role if loop.index %}{{ c }}{% endfor %}{% endfor %}",
     "{% for m in messages[1:] %}{{ m.role }}{% endfor %}",
     "{% for m in messages | reverse %}{{ m.role }}{% endfor %}",
     "{% for m in messages if m.role == 'user' %}{{ m.role }}{% endfor %}",
@@ -71,6 +78,10 @@ OTHERS = [
     "{% set c = cycler('a', 'b') %}{% for m in messages %}{{ c.next() }}{% endfor %}",
     "{% set j = joiner(',') %}{% for m in messages %}{{ j() }}{{ m.role }}{% endfor %}",
     "{% for m in messages %}{{ [1, 2, 3] | random }}{% endfor %}",
+    "{% set names = tools | map('upper') %}{% for m in messages %}{{ names | join }}{% endfor %}",
+    "{% set n = (tools | reverse) or [] %}{% for m in messages %}{{ n | list }}{% endfor %}",
+    "{% set n = tools | unique | default(0) %}{% for m in messages %}{{ n | list }}{% endfor %}",
+    "{% set n = [tools | items] %}{% for m in messages %}{{ n[0] | first }}{% endfor %}",
     "{% for m in messages %}{{ strftime_now('%S') }}{% endfor %}",
     "{% for m in messages %}{% if m.role == 'user' %}{% break %}{% endif %}x{% endfor %}",
     "{% set messages = messages[1:] %}{% for m in messages %}{{ m.role }}{% endfor %}",
