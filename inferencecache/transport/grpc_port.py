@@ -23,9 +23,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
-from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha.reflection import SERVICE_NAME as REFLECTION_SERVICE
 from grpc_reflection.v1alpha.reflection import aio as reflection_aio
@@ -34,6 +32,8 @@ from inferencecache.clock import NS_PER_MS
 from inferencecache.settings.address import BindAddress
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.transport.call_gate import CallGate
+from inferencecache.transport.deserialize import lenient
+from inferencecache.transport.grpc_health import HealthBoard
 from inferencecache.transport.listen import ListenError, open_listening_socket, wildcard_host
 from inferencecache.transport.open_sockets import end_connections
 from inferencecache.transport.rpc_table import RpcHandler
@@ -41,6 +41,9 @@ from inferencecache.transport.start_error import StartError
 
 REFLECTION_V1_SERVICE: Final = "grpc.reflection.v1.ServerReflection"
 """The stable name of the same protocol; newer tools ask for it first."""
+
+_REFLECTION_BYTES_MAX: Final = 65_536
+"""What can be asked for has no name as long as that."""
 
 RpcHandlers = Mapping[str, RpcHandler]
 
@@ -72,7 +75,7 @@ class GrpcPort:
         self._settings = settings
         self._services = services
         self._credentials = credentials
-        self._health = health_aio.HealthServicer()
+        self._health = HealthBoard()
         self._is_serving = False
         self._withheld: set[str] = set()
         self._gate = CallGate()
@@ -93,7 +96,7 @@ class GrpcPort:
         for name, handlers in self._services.items():
             guarded = {method: self._gate.guarded(each) for method, each in handlers.items()}
             server.add_registered_method_handlers(name, guarded)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        server.add_registered_method_handlers(HEALTH_SERVICE, self._health.handlers())
         _add_reflection(server, (*self._services, HEALTH_SERVICE))
         address = BindAddress.parse(self._settings.bind_address)
         port = _bind(server, address, self._credentials)
@@ -107,17 +110,15 @@ class GrpcPort:
         """Show SERVING or NOT_SERVING for the server and each of its services."""
         self._is_serving = is_serving
         for name in ("", *self._services):
-            await self._show(name)
+            self._show(name)
 
     async def withhold(self, service: str, *, is_withheld: bool) -> None:
         """Show *service* as NOT_SERVING for as long as it is not ready, whatever the others are."""
         (self._withheld.add if is_withheld else self._withheld.discard)(service)
-        await self._show(service)
+        self._show(service)
 
-    async def _show(self, name: str) -> None:
-        status = health_pb2.HealthCheckResponse
-        is_serving = self._is_serving and name not in self._withheld
-        await self._health.set(name, status.SERVING if is_serving else status.NOT_SERVING)
+    def _show(self, name: str) -> None:
+        self._health.show(name, is_serving=self._is_serving and name not in self._withheld)
 
     async def end_connections(self) -> int:
         """Make all clients connect again; return how many there were.
@@ -192,11 +193,17 @@ def _add_reflection(server: grpc.aio.Server, services: Iterable[str]) -> None:
     servicer = reflection_aio.ReflectionServicer(names)
     handler = grpc.stream_stream_rpc_method_handler(
         servicer.ServerReflectionInfo,
-        request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
+        request_deserializer=_read_reflection,
         response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
     )
     for name in (REFLECTION_SERVICE, REFLECTION_V1_SERVICE):
         _register(server, name, {"ServerReflectionInfo": handler})
+
+
+def _read_reflection(data: bytes) -> object:
+    """Return a request; one that does not parse asks for nothing, and is answered so."""
+    request = reflection_pb2.ServerReflectionRequest
+    return lenient(request, _REFLECTION_BYTES_MAX)(data) or request()
 
 
 def _bind(

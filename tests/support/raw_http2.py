@@ -9,6 +9,7 @@ import h2.config
 import h2.connection
 import h2.errors
 import h2.events
+from h2.settings import SettingCodes, Settings
 
 Headers = tuple[tuple[str, str | bytes], ...]
 
@@ -47,6 +48,7 @@ class RawClient:
         reader: From the server.
         writer: To the server.
         acknowledges: Whether the server may send more when data has arrived.
+        window: Bytes that the server may send on each stream before that; None for the usual.
 
     Attributes:
         pongs: Pings that were answered.
@@ -54,13 +56,21 @@ class RawClient:
     """
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, acknowledges: bool
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        acknowledges: bool,
+        window: int | None = None,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._acknowledges = acknowledges
         config = h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
         self._h2 = h2.connection.H2Connection(config)
+        if window is not None:
+            initial = {SettingCodes.INITIAL_WINDOW_SIZE: window}
+            self._h2.local_settings = Settings(client=True, initial_values=initial)
         self._streams: dict[int, RawStream] = {}
         self._changed = asyncio.Event()
         self.pongs = 0
@@ -130,6 +140,11 @@ class RawClient:
         self._h2.acknowledge_received_data(count, stream.number)
         await self.flush()
 
+    async def widen(self, stream: RawStream, count: int) -> None:
+        """Let the server send *count* bytes more than it was told, though none have arrived."""
+        self._h2.increment_flow_control_window(count, stream.number)
+        await self.flush()
+
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something has arrived that makes *holds* true."""
         async with asyncio.timeout(60):
@@ -165,11 +180,13 @@ class RawClient:
 
 
 @asynccontextmanager
-async def raw_client(target: str, *, acknowledges: bool = True) -> AsyncIterator[RawClient]:
+async def raw_client(
+    target: str, *, acknowledges: bool = True, window: int | None = None
+) -> AsyncIterator[RawClient]:
     """Connect to *target* for the length of the block."""
     host, _, port = target.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
-    client = RawClient(reader, writer, acknowledges=acknowledges)
+    client = RawClient(reader, writer, acknowledges=acknowledges, window=window)
     task = asyncio.create_task(client.run())
     try:
         yield client
