@@ -28,17 +28,11 @@ from inferencecache.transport.delivery_backoff import Backoff
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
 _METHOD: Final = f"/{SERVICE_NAME}/PublishEvent"
-_FOR_GOOD: Final = frozenset(
-    {
-        "INVALID_ARGUMENT",
-        "OUT_OF_RANGE",
-        "NOT_FOUND",
-        "ALREADY_EXISTS",
-        "FAILED_PRECONDITION",
-        "UNIMPLEMENTED",
-    }
-)
-"""Answers to what an event says, which the next attempt would get as well."""
+_FOR_GOOD: Final = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE"})
+"""Answers to what an event says, which the next attempt would get as well.
+
+No others: a proxy that knows no way to the server for a moment says UNIMPLEMENTED, for instance.
+"""
 
 
 class EvictionPool:
@@ -162,9 +156,14 @@ class EvictionPool:
                 self.refused += 1
                 self._forget(_key(removal))
                 self.changed()
+                await self._pause(backoff)
             else:
                 self._put_back(removal, message)
-                await asyncio.sleep(backoff.next_ns() / NS_PER_S)
+                await self._pause(backoff)
+
+    async def _pause(self, backoff: Backoff) -> None:
+        """Let some time pass after a failure, each of which somebody is told of."""
+        await asyncio.sleep(backoff.next_ns() / NS_PER_S)
 
     def _put_back(self, removal: Removal, message: bytes) -> None:
         """Let *removal* be the next, unless a failure has just led to :meth:`drop`."""
