@@ -121,7 +121,6 @@ class EventMapper:
         """Forget one rank's blocks, as after a restart of its engine; see :meth:`withdraw`."""
         changes = Changes()
         self._clear(rank, changes)
-        self.vouch(rank, is_there=True)
         self._ledger.withdraw(_WITHDRAWN_PER_STEP, changes)
         return changes.operations
 
@@ -141,7 +140,7 @@ class EventMapper:
         changes = Changes()
         self._ledger.forget_all(self._all_groups())
         self._ledger.set_aside(self._orphans.clear_all())
-        self._ranks = {}
+        self._ranks = {rank: space.anew() for rank, space in self._ranks.items()}
         changes.clear()
         return changes.operations
 
@@ -160,7 +159,7 @@ class EventMapper:
         """Note whether the engine of *rank* is there, and still the one that announced its blocks.
 
         While it is not, the slow cycle leaves its blocks out: those of an engine that never comes
-        back die at the server's TTL.
+        back die at the server's TTL. That holds until the next call, whatever is cleared meanwhile.
         """
         space = self._rank(rank)
         space.is_vouched_for = is_there
@@ -298,8 +297,7 @@ class EventMapper:
         else:
             self._ledger.forget_all(self._all_groups())
             changes.clear()
-        self._ranks[rank] = RankSpace(rank)
-        self._ranks[rank].is_vouched_for = space.is_vouched_for
+        self._ranks[rank] = space.anew()
 
     def _end(self, rank: int, batch: EventBatch, changes: Changes) -> None:
         """Draw the conclusions of a whole batch."""

@@ -5,7 +5,7 @@ ranks share one, because they cannot. In the second case a key is held as long a
 and a rank's clear becomes evictions of what only that rank held.
 
 A batch may name another rank than that of its socket, and is believed. What happens to the socket,
-an engine's restart or a loss, then happens to every rank that was named there.
+an engine's restart, its absence or a loss, then happens to every rank that was named there.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,6 +34,7 @@ class RankRouter:
         self._separate_ranks = separate_ranks
         self._mappers: dict[str, EventMapper] = {}
         self._named: dict[int, set[int]] = {}
+        self._absent: set[int] = set()
         self.refused_ranks = 0
 
     def replica_of(self, rank: int) -> str:
@@ -64,10 +65,18 @@ class RankRouter:
         if replica_id not in self._mappers and len(self._mappers) >= self._settings.ranks_max:
             self.refused_ranks += 1
             return iter(())
-        if rank != source_rank:
-            self._named.setdefault(source_rank, set()).add(rank)
         mapper = self.mapper_of(rank)
-        return mapper.steps(batch, partial(emit, replica_id), now_ns, source_rank)
+        steps = mapper.steps(batch, partial(emit, replica_id), now_ns, source_rank)
+        if rank == source_rank or rank in self._named.get(source_rank, ()):
+            return steps
+        self._named.setdefault(source_rank, set()).add(rank)
+        return self._first_steps(rank, source_rank, steps)
+
+    def _first_steps(self, rank: int, source_rank: int, steps: Iterator[None]) -> Iterator[None]:
+        """Take in the first batch that names a rank, whose engine is that behind the socket."""
+        yield from steps
+        if self._follows(rank):
+            self.mapper_of(rank).vouch(rank, is_there=source_rank not in self._absent)
 
     def reset(self, source_rank: int) -> list[tuple[str, list[Operation]]]:
         """Forget the blocks of a socket's ranks, as after a restart of its engine."""
@@ -88,6 +97,10 @@ class RankRouter:
 
     def vouch(self, source_rank: int, *, is_there: bool) -> None:
         """Note whether the engine behind a socket is there, and still the same."""
+        if is_there:
+            self._absent.discard(source_rank)
+        else:
+            self._absent.add(source_rank)
         for rank in self._ranks_of(source_rank):
             self.mapper_of(rank).vouch(rank, is_there=is_there)
 

@@ -62,6 +62,13 @@ class RankSpace:
         self.is_vouched_for = True
         self.is_forgotten = False
 
+    def anew(self) -> "RankSpace":
+        """Return the space of the same rank without anything in it; who is there stays so."""
+        space = RankSpace(self.rank)
+        space.is_vouched_for = self.is_vouched_for
+        space.is_forgotten = self.is_forgotten
+        return space
+
     def doubt(self) -> None:
         """Note that removals may have been lost."""
         for group in self.groups.values():

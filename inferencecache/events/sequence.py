@@ -138,8 +138,7 @@ class SequenceTracker:
         self._is_connected = False
 
     def live(self, frame: Frame, now_ns: int) -> list[Command]:
-        """Take in a message from the live socket."""
-        self._is_connected = True
+        """Take in a message from the live socket, which may be lost by then."""
         if frame.number == END_OF_REPLAY:
             self.counters.stray_ends += 1
             return []

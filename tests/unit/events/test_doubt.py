@@ -1,11 +1,20 @@
 """What the slow cycle leaves out: what may be gone, and what nobody vouches for."""
 
+from collections.abc import Callable
+
 import pytest
 from engine_events import CLEARED, Producer, batch_of, keys, moved, removed, stored, tokens
 from engine_payloads import T16, batch, map_remove, map_store
 from msgpack_bytes import TRUE, array, binary, integer, mapping, text
 
-from inferencecache.events import EventBatch, RankRouter, batch_slices, decode_batch
+from inferencecache.events import (
+    EventBatch,
+    EventMapper,
+    Operation,
+    RankRouter,
+    batch_slices,
+    decode_batch,
+)
 from inferencecache.settings.producer import DecodeSettings, MapperSettings
 from inferencecache.types import CacheTier
 
@@ -134,12 +143,19 @@ def test_what_is_forgotten_fills_no_empty_server() -> None:
     assert kept_alive(producer) == set(keys(ONE) + keys(other))
 
 
-def test_a_new_life_is_vouched_for() -> None:
-    """Only an engine that is there shows that it has started anew."""
+@pytest.mark.parametrize("forget", [lambda mapper: mapper.reset(0), EventMapper.start_over])
+def test_a_new_life_is_vouched_for_once_somebody_is_there(
+    forget: Callable[[EventMapper], list[Operation]],
+) -> None:
+    """A replay may show a new life after the connection has been lost once more."""
     producer = Producer()
-    producer.mapper.vouch(0, is_there=False)
-    producer.index.apply(producer.mapper.reset(0))
     producer.feed(stored([1], ONE))
+    producer.mapper.vouch(0, is_there=False)
+    producer.index.apply(forget(producer.mapper))
+    producer.feed(stored([1], ONE))
+    assert kept_alive(producer) == set()
+
+    producer.mapper.vouch(0, is_there=True)
     assert kept_alive(producer) == set(keys(ONE))
 
 
@@ -152,6 +168,26 @@ def test_a_socket_vouches_for_the_ranks_named_there() -> None:
     assert list(router.mapper_of(3).live_set(include_doubtful=False)) == []
     router.vouch(0, is_there=True)
     assert len(list(router.mapper_of(3).live_set(include_doubtful=False))) == 1
+
+
+def test_a_rank_named_by_an_engine_that_is_gone_is_not_kept_alive() -> None:
+    """Its last messages are read after the connection is lost, and may be the first to name it."""
+    router = RankRouter("pod", MapperSettings(), separate_ranks=True)
+
+    def feed() -> None:
+        for _ in router.steps(batch_of([stored([1], ONE)], rank=3), lambda *_: None, 0, 0):
+            continue
+
+    def is_kept_alive() -> bool:
+        return bool(list(router.mapper_of(3).live_set(include_doubtful=False)))
+
+    router.vouch(0, is_there=False)
+    feed()
+    assert not is_kept_alive()
+    router.reset(0)
+    router.vouch(0, is_there=True)
+    feed()
+    assert is_kept_alive()
 
 
 def test_keys_of_one_block_are_told_at_their_own_tiers() -> None:

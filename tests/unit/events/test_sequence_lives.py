@@ -222,9 +222,12 @@ def test_an_engine_is_vouched_for_while_it_is_there_and_proven() -> None:
     assert source.is_vouched_for
     source.disconnected()
     assert not source.is_vouched_for
+    assert applied(source.live(frame(1), 0)) == [1]  # was on its way
+    assert not source.is_vouched_for
+    assert source.state == SyncState.CONNECTING
     ticket = requested(source.connected(0)).ticket
     assert not source.is_vouched_for
-    source.replayed(ticket, frame(0), 0)
+    source.replayed(ticket, frame(1), 0)
     assert source.is_vouched_for
 
 
