@@ -66,6 +66,9 @@ _USED_UP: Final = frozenset(
 )
 """What these give can be gone through once: the turn that does leaves nothing to the next."""
 
+_APPLYING: Final = "map"
+"""This gives whatever the filter gives that it is told to apply."""
+
 _USING_UP: Final = frozenset({"first", "join", "last", "list", "max", "min", "sort", "sum"})
 """These go through what they are given at once."""
 
@@ -180,8 +183,20 @@ def _names_turns_anew(parent: nodes.Node, names: set[str]) -> bool:
 def _keeps_what_is_used_up(node: nodes.Node) -> bool:
     """Return whether *node* has a value that turns can only go through once between them."""
     return any(
-        isinstance(inner, nodes.Filter) and inner.name in _USED_UP and not _uses_up(parent, inner)
+        isinstance(inner, nodes.Filter)
+        and inner.name in _USED_UP
+        and not (_uses_up(parent, inner) and _gives_whole_values(inner))
         for parent, inner in _nodes(node)
+    )
+
+
+def _gives_whole_values(node: nodes.Filter) -> bool:
+    """Return whether each of the values that *node* gives can be gone through again and again."""
+    if node.name != _APPLYING:
+        return True
+    applied = node.args[:1]  # none where it takes an attribute of each
+    return node.dyn_args is None and all(
+        isinstance(name, nodes.Const) and name.value not in _USED_UP for name in applied
     )
 
 

@@ -32,7 +32,8 @@ GOING_ON = [
     ),
     (
         "{{ tools | map(attribute='name') | join }}{% set names = tools | map(attribute='name') "
-        "| reject('none') | list %}{% for t in (tools or []) | reverse %}{{ t.name }}{% endfor %}"
+        "| map('upper') | reject('none') | list %}"
+        "{% for t in (tools or []) | reverse %}{{ t.name }}{% endfor %}"
         "{% for m in messages %}{% for c in (m.calls or []) | reverse if c %}{{ c }}{% endfor %}"
         "{% set parts = [m.role] | map('upper') %}{{ parts | first }}{{ names }}{% endfor %}"
     ),
@@ -82,6 +83,9 @@ OTHERS = [
     "{% set n = (tools | reverse) or [] %}{% for m in messages %}{{ n | list }}{% endfor %}",
     "{% set n = tools | unique | default(0) %}{% for m in messages %}{{ n | list }}{% endfor %}",
     "{% set n = [tools | items] %}{% for m in messages %}{{ n[0] | first }}{% endfor %}",
+    "{% set n = [[1]] | map('reverse') | list %}{% for m in messages %}{{ n | sum }}{% endfor %}",
+    "{% set n = [[1]] | map(by) | first %}{% for m in messages %}{{ n | list }}{% endfor %}",
+    "{% set n = [[1]] | map(*by) | first %}{% for m in messages %}{{ n | list }}{% endfor %}",
     "{% for m in messages %}{{ strftime_now('%S') }}{% endfor %}",
     "{% for m in messages %}{% if m.role == 'user' %}{% break %}{% endif %}x{% endfor %}",
     "{% set messages = messages[1:] %}{% for m in messages %}{{ m.role }}{% endfor %}",
