@@ -199,24 +199,26 @@ async def test_too_much_that_is_pending_becomes_a_clear_and_what_is_held() -> No
         running_server(throwaway_server_settings(), Lines()) as server,
     ):
         chosen = producer_settings(source(engine), servers=server.grpc_target)
-        chosen = replace(chosen, outbox=replace(chosen.outbox, pending_keys_max=16_384))
+        chosen = replace(chosen, outbox=replace(chosen.outbox, pending_keys_max=1_024))
         async with running_producer(chosen, Lines()) as producer:
             await producer.wait_synced()
+            at_first = producer.stats.servers[0].resyncs
             await engine.subscribed.wait()
-            kept, gone = list(range(32_000)), list(range(100_000, 420_000))
+            kept, gone = list(range(4_000)), list(range(100_000, 140_000))
             await engine.publish(
                 batch(
-                    map_store(list(range(2_000)), kept),
-                    map_store(list(range(100_000, 120_000)), gone),
+                    map_store(list(range(250)), kept),
+                    map_store(list(range(100_000, 102_500)), gone),
                 )
             )
-            await engine.publish(batch(map_remove(list(range(119_999, 99_999, -1)))))
+            await engine.publish(batch(map_remove(list(range(102_499, 99_999, -1)))))
             await until(producer, 2)
             await drained(producer)
 
-            assert matched(server, kept) == 32_000
+            assert matched(server, kept) == 4_000
             assert matched(server, gone) == 0
-            assert server.plane.index.entries == 2_000
+            assert server.plane.index.entries == 250
+            assert producer.stats.servers[0].resyncs > at_first
 
 
 async def test_many_evictions_become_a_clear_and_what_is_held() -> None:
