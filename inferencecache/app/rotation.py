@@ -37,6 +37,7 @@ class Rotation:
         self._end_connections = end_connections
         self._interval_s = interval_ns / NS_PER_S
         self._log = log
+        self._looking = asyncio.Lock()
 
     async def run(self) -> None:
         """Look again and again, for ever."""
@@ -45,12 +46,16 @@ class Rotation:
             await self.look()
 
     async def look(self) -> None:
-        """Look at the files of every listener once."""
-        for listener, files in self._files.items():
-            removals = files.removals
-            await asyncio.to_thread(files.look)
-            if files.removals > removals:
-                ended = await self._end_connections[listener]()
-                self._log.warning(
-                    "client_authority_removed", listener=listener, connections_ended=ended
-                )
+        """Look at the files of every listener once, after any look that has begun."""
+        async with self._looking:
+            for listener, files in self._files.items():
+                await self._look_at(listener, files)
+
+    async def _look_at(self, listener: str, files: TlsFiles) -> None:
+        removals = files.removals
+        await asyncio.to_thread(files.look)
+        if files.removals > removals:
+            ended = await self._end_connections[listener]()
+            self._log.warning(
+                "client_authority_removed", listener=listener, connections_ended=ended
+            )

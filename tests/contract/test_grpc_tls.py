@@ -105,6 +105,17 @@ async def test_a_rotated_certificate_is_served_to_new_connections(tmp_path: Path
         assert await control.metric(reloads, listener="grpc", result="refused") == 1
 
 
+async def test_looks_at_the_same_moment_take_a_change_once(tmp_path: Path) -> None:
+    """Whoever asks for a look has one behind him, also where the server was looking by itself."""
+    authority = Authority()
+    async with controlled(tls_settings(tmp_path, authority)) as control:
+        for number in range(1, 4):
+            authority.server().write(tmp_path)
+            await asyncio.gather(*(control.server.rotation.look() for _ in range(4)))
+            reloads = "inferencecache_tls_reloads_total"
+            assert await control.metric(reloads, listener="grpc", result="taken") == number
+
+
 async def test_clients_need_a_certificate_of_the_newest_authority(tmp_path: Path) -> None:
     """Without one, or with one from elsewhere, the handshake fails."""
     authority, other = Authority(), Authority("another")
