@@ -1,4 +1,4 @@
-"""A server that starts anew, and an engine that went away before."""
+"""An engine that went away: what is kept alive of it, and told to a server that starts anew."""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ from followed import LIMIT_S, Lines, matched, producer_settings, server_at, sour
 from inferencecache.app.producer import Producer, running_producer
 from inferencecache.app.server import running_server
 from inferencecache.clock import NS_PER_S
+from inferencecache.events import SyncState
 from inferencecache.settings.throwaway import throwaway_server_settings
 
 PROMPT = list(range(1, 17))
@@ -48,3 +49,29 @@ async def test_a_server_that_starts_anew_is_not_told_of_an_engine_that_is_long_g
                 await producer.until(lambda: producer.stats.servers[0].resyncs == 2)
                 await producer.drained()
                 assert matched(server, PROMPT) == expected
+
+
+async def test_the_last_messages_of_an_engine_that_is_gone_do_not_bring_it_back() -> None:
+    """A producer that is behind reads them after it has heard that the connection is lost."""
+    messages, blocks = 20, 1_000
+    async with (
+        asyncio.timeout(2 * LIMIT_S),
+        engine_sockets() as engine,
+        running_server(throwaway_server_settings(), Lines()) as server,
+    ):
+        chosen = producer_settings(source(engine), servers=server.grpc_target)
+        async with running_producer(chosen, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.subscribed.wait()
+            for first in range(0, messages * blocks, blocks):
+                hashes = list(range(first, first + blocks))
+                await engine.publish(batch(map_store(hashes, [first] * 16 * blocks)))
+            await engine.stop()
+            await producer.until(lambda: producer.stats.sources[0].expected == messages)
+            await producer.until(lambda: producer.stats.sources[0].state is SyncState.CONNECTING)
+            while told(producer, include_doubtful=False):
+                await asyncio.sleep(0)
+
+            await producer.drained()
+            assert server.plane.index.entries == messages * blocks
+            assert not producer.is_synced
