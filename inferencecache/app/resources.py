@@ -109,6 +109,7 @@ class Resources:
         self._metrics = ResourceMetrics(parts.kinds.names)
         self._found: tuple[SourceFile, ...] | None = None
         self._load = LoadState()
+        self._looking = asyncio.Lock()
         self._problem = ""
         self._loaded_ns: int | None = None
         self._revision = 0
@@ -162,9 +163,10 @@ class Resources:
                 await self._watch.wait()
 
     async def look(self) -> ReloadOutcome:
-        """Look at the directory once and put into force what has changed."""
-        started_ns = self._parts.clock.monotonic_ns()
-        outcome = await self._look()
+        """Look at the directory once, after any look that has begun; put changes into force."""
+        async with self._looking:
+            started_ns = self._parts.clock.monotonic_ns()
+            outcome = await self._look()
         self._metrics.looked(outcome)
         if outcome is ReloadOutcome.CHANGED:
             self._metrics.took(self._parts.clock.monotonic_ns() - started_ns)

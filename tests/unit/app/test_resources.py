@@ -1,7 +1,10 @@
 """Objects put into effect, and a server without any."""
 
+import asyncio
+import threading
 from pathlib import Path
 
+import pytest
 from event_records import RecordedLog
 from resource_texts import load, policy
 
@@ -9,10 +12,12 @@ from inferencecache.app.resources import FilePolicies, ResourceParts, Resources
 from inferencecache.clock import ManualClock
 from inferencecache.index import PrefixIndex
 from inferencecache.policy import CachePolicy, PolicySnapshot, PolicyStore
+from inferencecache.resources import SourceFile
 from inferencecache.service import CachePlane, PlaneParts
 from inferencecache.settings.index import IndexSettings
 from inferencecache.settings.policy import PolicySettings
 from inferencecache.settings.resources import ResourceSettings
+from inferencecache.transport.resource_files import ResourceFiles
 
 
 def plane() -> CachePlane:
@@ -68,3 +73,39 @@ async def test_errors_beyond_a_limit_are_counted_but_not_logged(tmp_path: Path) 
     assert len(log.named("resource_error")) == 2
     assert log.named("resources_loaded")[0]["errors"] == 5
     assert log.named("resources_loaded")[0]["errors_unlogged"] == 3
+
+
+async def test_a_look_that_was_slow_takes_nothing_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has read is older than what the next one reads, so the next one comes after it."""
+    target, file = plane(), tmp_path / "a.yaml"
+    resources = Resources(
+        ResourceParts(
+            settings=ResourceSettings(directory=str(tmp_path)),
+            consumers=(FilePolicies(target, PolicySettings()),),
+            clock=ManualClock(),
+            log=RecordedLog(),
+        )
+    )
+    await resources.start()
+    read, has_read, may_go_on = ResourceFiles.read, threading.Event(), threading.Event()
+
+    def slow(files: ResourceFiles) -> tuple[SourceFile, ...]:
+        found = read(files)
+        has_read.set()
+        may_go_on.wait()
+        return found
+
+    file.write_text(policy("{minimumPrefixTokens: 1}"))
+    with monkeypatch.context() as patched:
+        patched.setattr(ResourceFiles, "read", slow)
+        first = asyncio.create_task(resources.look())
+        await asyncio.to_thread(has_read.wait)
+    file.write_text(policy("{minimumPrefixTokens: 22}"))
+    second = asyncio.create_task(resources.look())
+    await asyncio.wait({second}, timeout=0.3)
+    may_go_on.set()
+    await asyncio.gather(first, second)
+
+    assert target.policies.resolved("team-a").minimum_prefix_tokens == 22
