@@ -13,9 +13,10 @@ What the options say, and why:
 * A caller's metadata may be longer than the library's own 8 KiB, above which it refuses some calls
   and not others.
 
-Methods are registered one by one. To accept a call takes several turns of the loop, and meanwhile
-the library accepts no other: of the same method where it was registered, else none at all, so that
-at 300 Picks a second calls stood in line for that.
+To accept a call takes several turns of the loop, and meanwhile the library accepts no other: of the
+same method where that is registered by itself, else of none of the rest, so that at 300 Picks a
+second calls stood in line for that. But each call waits anew for the next one of every method that
+is registered so. Hence the busy ones are, and health, which is asked past any crowd.
 """
 
 import asyncio
@@ -56,6 +57,11 @@ _COMPRESSION: Final = {
 _LAST_CALLS_S: Final = 1.0
 """What short calls get after streams have taken all of the time; they need milliseconds."""
 
+_OWN_LINE: Final = frozenset(
+    ["LookupRoute", "ReportCacheState", "PublishEvent", "PushBody", "Pick", "PullBody", "Check"]
+)
+"""Methods that are accepted in a line of their own."""
+
 
 class GrpcPort:
     """Serves services on one address.
@@ -95,8 +101,8 @@ class GrpcPort:
         server = _new_server(self._settings)
         for name, handlers in self._services.items():
             guarded = {method: self._gate.guarded(each) for method, each in handlers.items()}
-            server.add_registered_method_handlers(name, guarded)
-        server.add_registered_method_handlers(HEALTH_SERVICE, self._health.handlers())
+            _serve(server, name, guarded)
+        _serve(server, HEALTH_SERVICE, self._health.handlers())
         _add_reflection(server, (*self._services, HEALTH_SERVICE))
         address = BindAddress.parse(self._settings.bind_address)
         port = _bind(server, address, self._credentials)
@@ -181,6 +187,13 @@ def _new_server(settings: GrpcSettings) -> grpc.aio.Server:
         ),
         compression=_COMPRESSION[settings.compression],
     )
+
+
+def _serve(server: grpc.aio.Server, name: str, handlers: RpcHandlers) -> None:
+    """Serve *handlers*, the busy ones each in a line of its own."""
+    alone = {method: each for method, each in handlers.items() if method in _OWN_LINE}
+    server.add_registered_method_handlers(name, alone)
+    _register(server, name, {m: each for m, each in handlers.items() if m not in alone})
 
 
 def _register(server: grpc.aio.Server, name: str, handlers: RpcHandlers) -> None:
