@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.groups import GROUPS, run_group
-from benchmarks.machine import TARGET_MACHINE_JOINING_US, describe, joining_us
+from benchmarks.machine import describe, slowness
 from benchmarks.options import Options
 from benchmarks.render import as_json, as_markdown, as_text
 from benchmarks.row import Row, Verdict
@@ -27,12 +27,12 @@ def main(arguments: list[str]) -> int:
     command = shlex.join(["python", "-m", "benchmarks", *arguments])
     for name, value in machine.items():
         print(f"{name}: {value}")
-    slowness = joining_us() / TARGET_MACHINE_JOINING_US
-    results = _run_all(parsed.only or GROUPS, Options(quick=parsed.quick), slowness)
+    slower = slowness()
+    results = _run_all(parsed.only or GROUPS, Options(quick=parsed.quick), slower)
     if parsed.json:
         parsed.json.write_text(as_json(results, machine, command), encoding="utf-8")
     if parsed.markdown:
-        page = as_markdown(results, machine, command, slowness)
+        page = as_markdown(results, machine, command, slower)
         parsed.markdown.write_text(page, encoding="utf-8")
     verdicts = [row.verdict for rows in results.values() for row in rows]
     print("\n" + ", ".join(f"{verdicts.count(kind)} {kind}" for kind in Verdict if kind != "-"))
@@ -40,14 +40,14 @@ def main(arguments: list[str]) -> int:
 
 
 def _run_all(
-    names: list[str] | tuple[str, ...], options: Options, slowness: float
+    names: list[str] | tuple[str, ...], options: Options, slower: float
 ) -> dict[str, list[Row]]:
     results: dict[str, list[Row]] = {}
     for name in names:
         started = perf_counter()
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
             results[name] = alone.submit(run_group, name, options).result()
-        text = as_text(results[name], slowness)
+        text = as_text(results[name], slower)
         print(f"\n{name} ({perf_counter() - started:.0f} s)\n{text}", flush=True)
     return results
 

@@ -34,6 +34,11 @@ def joining_us() -> float:
     return median_us(lambda: b"".join(hashes), budget_s=0.3)
 
 
+def slowness() -> float:
+    """Return how many times longer this machine takes than the one the targets were set for."""
+    return joining_us() / TARGET_MACHINE_JOINING_US
+
+
 def _processor() -> str:
     path = Path("/proc/cpuinfo")
     if not path.exists():

@@ -4,7 +4,8 @@ Workload: bodies of 10 KB that are there already, picked one after the other; in
 many calls that do nothing, to the same server. With the signal on, the prompt is a chat whose
 tokens are remembered, and 16 engines hold a quarter to all of it; it is picked again and again, so
 that the picker's own memory has all of it, too. Then requests at random moments, 300 a second, each
-pushed, picked and pulled; nobody reports, so that load piles up. Budget: 40 s.
+pushed, picked and pulled; nobody reports, so that load piles up. Once more with as many of them as
+this machine has in the time in which the one that the targets were set for has 300. Budget: 75 s.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Final, NamedTuple
 import grpc
 import uvloop
 
+from benchmarks.machine import slowness
 from benchmarks.measure import NS_PER_MS, quantile
 from benchmarks.options import Options
 from benchmarks.picker_client import Gateway, body_of, messages_of, paced_picks
@@ -69,7 +71,10 @@ async def _measured(server: Serving, kind: PickKind, options: Options) -> list[R
             for _ in range(_ROUNDS)
         ]
         await paced_picks(gateway, body, _PER_SECOND, 100)
-        times = await paced_picks(gateway, body, _PER_SECOND, 600 if options.quick else 3_000)
+        count = 600 if options.quick else 3_000
+        times = await paced_picks(gateway, body, _PER_SECOND, count)
+        slower_per_second = round(_PER_SECOND / slowness())
+        slower_times = await paced_picks(gateway, body, slower_per_second, count)
     over = [pick - empty for pick, empty in costs]
     picks, empties = ([cost[at] for cost in costs] for at in range(2))
     return [
@@ -89,6 +94,12 @@ async def _measured(server: Serving, kind: PickKind, options: Options) -> list[R
             bound=Bound.AT_MOST,
             target=15,
             note=f"median {quantile(times, 0.5):.2f} ms; each with push and pull",
+        ),
+        Row(
+            what=f"... at {_PER_SECOND}/s by the clock of the targets' machine, p99",
+            unit="ms",
+            value=quantile(slower_times, 0.99),
+            note=f"{slower_per_second}/s here; median {quantile(slower_times, 0.5):.2f} ms",
         ),
     ]
 
