@@ -2,11 +2,12 @@
 
 The library's own servicer writes to a watcher while it holds what every change of a status needs:
 one watcher that does not read would keep all others from hearing anything, and the server from
-ending. Here nobody waits for a watcher.
+ending. Here nobody waits for a watcher, but who is about to end connections, and not for long.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Final
 
 import grpc
@@ -28,12 +29,24 @@ class HealthBoard:
     def __init__(self) -> None:
         self._statuses: dict[str, int] = {}
         self._changed = asyncio.Event()
+        self._watchers: set[Context] = set()
+        self._untold: set[Context] = set()
+        self._all_told = asyncio.Event()
 
     def show(self, service: str, *, is_serving: bool) -> None:
         """Show *service* as SERVING or NOT_SERVING from now on."""
         self._statuses[service] = _Status.SERVING if is_serving else _Status.NOT_SERVING
+        self._untold |= self._watchers
         self._changed.set()
         self._changed = asyncio.Event()
+
+    async def told(self, limit_s: float) -> None:
+        """Wait until all who watch have been told how things are, at most *limit_s* seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                while self._untold:
+                    self._all_told.clear()
+                    await self._all_told.wait()
 
     def handlers(self) -> dict[str, RpcHandler]:
         """Return what serves the methods of the health service."""
@@ -60,15 +73,27 @@ class HealthBoard:
     ) -> AsyncIterator[object]:
         """Yield the status, and each one that it becomes; of those in between the last."""
         await _refuse_unparsable("Watch", request, context)
-        told = None
-        while True:
-            changed = self._changed
-            status = self._statuses.get(request.service, _Status.SERVICE_UNKNOWN)
-            if status != told:
-                told = status
-                yield _Status(status=status)
-            else:
-                await changed.wait()
+        self._watchers.add(context)
+        self._untold.add(context)
+        try:
+            told = None
+            while True:
+                changed = self._changed
+                status = self._statuses.get(request.service, _Status.SERVICE_UNKNOWN)
+                if status != told:
+                    told = status
+                    yield _Status(status=status)
+                else:
+                    self._note_told(context)
+                    await changed.wait()
+        finally:
+            self._watchers.discard(context)
+            self._note_told(context)
+
+    def _note_told(self, watcher: Context) -> None:
+        self._untold.discard(watcher)
+        if not self._untold:
+            self._all_told.set()
 
     async def _list(self, request: object, context: Context) -> object:
         await _refuse_unparsable("List", request, context)

@@ -152,6 +152,7 @@ class GrpcPort:
         await self._gate.wait_streams(grace_s)
         self._gate.close()
         await self._gate.wait_calls(min(grace_s, max(end_s - loop.time(), _LAST_CALLS_S)))
+        await self._health.told(min(grace_s, _LAST_CALLS_S))
         end_connections(self._address, with_listener=True)
         # What was cut off ends by itself; the library complains of what it finds running.
         await self._gate.wait_streams(_LAST_CALLS_S)

@@ -11,6 +11,7 @@ import grpc
 import pytest
 from google.protobuf.wrappers_pb2 import BytesValue
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from open_stream import open_stream
 from server_process import serving
 
 from inferencecache.settings.grpc import GrpcSettings
@@ -22,7 +23,9 @@ from inferencecache.v1alpha1 import inferencecache_pb2_grpc as rpc
 FREE = "127.0.0.1:0"
 CALLERS = 30
 MESSAGE = BytesValue(value=b"x").SerializeToString()
-UPDATE = pb.CacheStateUpdate(tenant_id="t", model_id="m", replica_id="a", hash_scheme="s")
+UPDATE = pb.CacheStateUpdate(
+    tenant_id="t", model_id="m", replica_id="a", hash_scheme="s", stats=pb.ReplicaStats()
+)
 OK, UNAVAILABLE = grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE
 
 
@@ -85,8 +88,7 @@ async def test_while_streams_end_short_calls_are_answered() -> None:
         stub = rpc.InferenceCacheStub(channel)
         watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
-        stream = stub.ReportCacheState()
-        await stream.write(UPDATE)
+        stream = await open_stream(stub, UPDATE)
         assert (await stub.LookupRoute(pb.LookupRouteRequest())).reason_code == "NO_HINT"
         server.process.send_signal(signal.SIGTERM)
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
@@ -109,8 +111,7 @@ async def test_a_stream_beyond_the_drain_is_unavailable() -> None:
         grpc.aio.insecure_channel(server.grpc_target) as channel,
         asyncio.timeout(60),
     ):
-        stream = rpc.InferenceCacheStub(channel).ReportCacheState()
-        await stream.write(UPDATE)
+        stream = await open_stream(rpc.InferenceCacheStub(channel), UPDATE)
         assert await server.end(signal.SIGTERM) == 0
         assert await code_of(stream) is UNAVAILABLE
 

@@ -12,7 +12,10 @@ from raw_http2 import RawClient, RawStream, framed, raw_client
 from served_plane import SERVICE_NAME, ServedPlane
 from server_process import serving
 
-HEALTH = "/grpc.health.v1.Health"
+from inferencecache.transport.grpc_health import HealthBoard
+
+SERVICE = "grpc.health.v1.Health"
+HEALTH = f"/{SERVICE}"
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 ASK = health_pb2.HealthCheckRequest
 STATUS = health_pb2.HealthCheckResponse
@@ -59,6 +62,35 @@ async def test_nobody_waits_for_a_watcher_that_does_not_read(
             await client.widen(unread, len(told))
             await client.until(lambda wanted=told: unread.data == wanted)
         watch.cancel()
+
+
+async def test_who_ends_connections_can_wait_until_watchers_have_been_told() -> None:
+    """Until the last has taken what it was to be told, or is gone; not longer than it likes."""
+    board, server = HealthBoard(), grpc.aio.server()
+    board.show("", is_serving=True)
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(SERVICE, board.handlers()),)
+    )
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with raw_client(f"127.0.0.1:{port}", window=0) as client, asyncio.timeout(30):
+        await board.told(30)
+        unread = await watched_unread(client)
+        await board.told(0)
+        waiting = asyncio.create_task(board.told(30))
+        done, _ = await asyncio.wait([waiting], timeout=0.05)
+        assert not done
+
+        await client.widen(
+            unread, 2 * len(framed(STATUS(status=STATUS.SERVING).SerializeToString()))
+        )
+        await waiting
+        board.show("", is_serving=False)
+        await board.told(30)
+        board.show("", is_serving=True)
+        waiting = asyncio.create_task(board.told(30))
+    await waiting
+    await server.stop(None)
 
 
 async def test_a_watcher_that_does_not_read_keeps_no_server() -> None:

@@ -10,6 +10,7 @@ import aiohttp
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from open_stream import open_stream
 from server_process import serving, spawn
 
 from inferencecache import __version__
@@ -28,6 +29,7 @@ UPDATE = pb.CacheStateUpdate(
     replica_id="a",
     hash_scheme="vllm",
     prefixes=[pb.PrefixEntry(block_hashes=[b"secret-hash"], block_token_counts=[64])],
+    stats=pb.ReplicaStats(),
 )
 
 
@@ -59,8 +61,7 @@ async def test_an_open_stream_does_not_hold_the_process_beyond_the_drain() -> No
         serving("--drain-timeout=1s") as server,
         grpc.aio.insecure_channel(server.grpc_target) as channel,
     ):
-        stream = rpc.InferenceCacheStub(channel).ReportCacheState()
-        await stream.write(UPDATE)
+        stream = await open_stream(rpc.InferenceCacheStub(channel), UPDATE)
         async with asyncio.timeout(30):
             assert await server.end(signal.SIGTERM) == 0
         with pytest.raises(grpc.aio.AioRpcError):
@@ -76,8 +77,7 @@ async def test_a_drain_answers_running_calls_and_refuses_new_work() -> None:
     ):
         watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
-        stream = rpc.InferenceCacheStub(channel).ReportCacheState()
-        await stream.write(UPDATE)
+        stream = await open_stream(rpc.InferenceCacheStub(channel), UPDATE)
         server.process.send_signal(signal.SIGTERM)
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
         watch.cancel()
