@@ -246,8 +246,9 @@ class ServerLink:
             self._gain()
 
     async def _wait_for_work(self) -> None:
-        """Wait until a window after the first change, or until much is pending."""
-        while True:
+        """Wait until a window after the first change, until much is pending, or for a loss."""
+        losses = self.counters.losses
+        while self.counters.losses == losses:
             self._changed.clear()
             wait_ns = self._wait_ns()
             if wait_ns == 0:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import grpc
+import pytest
 from engine_payloads import T16, batch, map_clear, map_remove, map_store
 from engine_sockets import engine_sockets
 from followed import LIMIT_S, QUICK, REPLICA, Lines, matched, producer_settings, source
@@ -161,6 +162,33 @@ async def test_a_server_that_ends_streams_early_does_not_stop_delivery() -> None
 
             assert server.notes[-2:] == [("clear", b""), ("store", KEY)]
             assert producer.stats.servers[0].resyncs == 3
+    await server.kill()
+
+
+@pytest.mark.parametrize("status", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
+async def test_an_eviction_lost_on_a_connection_that_stays_does_not_end_delivery(
+    status: grpc.StatusCode,
+) -> None:
+    """A proxy whose server is away says so to a call that is under way beside nothing else."""
+    server = NotingServer()
+    await server.start()
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        settings = producer_settings(source(engine), servers=server.target)
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.subscribed.wait()
+            await engine.publish(B1)
+            await engine.publish(batch(map_store([5], T16)))
+            await producer.until(lambda: producer.stats.servers[0].delivered_keys == 2)
+            await producer.drained()
+            server.event_status = status
+            await engine.publish(batch(map_remove([5])))
+            await producer.until(lambda: producer.stats.servers[0].failures >= 1)
+            server.event_status = None
+            await producer.drained()
+
+            assert server.notes[-2:] == [("clear", b""), ("store", KEY)]
+            assert producer.stats.servers[0].is_connected
     await server.kill()
 
 
