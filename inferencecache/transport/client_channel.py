@@ -10,6 +10,8 @@ from inferencecache.settings.client import ClientSettings
 
 SERVICE_NAME: Final = "inferencecache.v1alpha1.InferenceCache"
 LOOKUP_METHOD: Final = f"/{SERVICE_NAME}/LookupRoute"
+REPORT_METHOD: Final = f"/{SERVICE_NAME}/ReportCacheState"
+EVENT_METHOD: Final = f"/{SERVICE_NAME}/PublishEvent"
 
 Options = list[tuple[str, int]]
 

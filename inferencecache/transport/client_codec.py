@@ -146,5 +146,13 @@ def _removal_message(removal: Removal) -> pb.CacheEvent:
     )
 
 
+def decode_ack(data: bytes) -> pb.Ack | None:
+    """Return the Ack in *data*, None if it does not parse."""
+    try:
+        return pb.Ack.FromString(data)
+    except DecodeError:
+        return None
+
+
 def _does_not_fit(field: str, error: Exception) -> InvalidRequestError:
     return InvalidRequestError(field=field, value=str(error), allowed="values that fit the wire")

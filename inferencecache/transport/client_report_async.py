@@ -14,14 +14,14 @@ import grpc.aio
 
 from inferencecache.clock import NS_PER_S
 from inferencecache.settings.client import ClientSettings
-from inferencecache.transport.client_codec import encode_removal, encode_update
-from inferencecache.transport.client_values import CacheUpdate, DeliveryError, Removal
+from inferencecache.transport.client_channel import EVENT_METHOD, REPORT_METHOD
+from inferencecache.transport.client_codec import decode_ack, encode_removal, encode_update
+from inferencecache.transport.client_values import NO_ACK, CacheUpdate, DeliveryError, Removal
 from inferencecache.transport.lookup_client import is_cancelled_from_outside
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
-from inferencecache.v1alpha1.inferencecache_pb2_grpc import InferenceCacheStub
 
 _T = TypeVar("_T")
-_Stream = grpc.aio.StreamUnaryCall[pb.CacheStateUpdate, pb.Ack]
+_Stream = grpc.aio.StreamUnaryCall[pb.CacheStateUpdate, pb.Ack | None]
 
 
 class AsyncReportLine:
@@ -34,7 +34,12 @@ class AsyncReportLine:
     """
 
     def __init__(self, channel: grpc.aio.Channel, target: str, settings: ClientSettings) -> None:
-        self._stub = InferenceCacheStub(channel)
+        self._report: grpc.aio.StreamUnaryMultiCallable[pb.CacheStateUpdate, pb.Ack | None] = (
+            channel.stream_unary(REPORT_METHOD, pb.CacheStateUpdate.SerializeToString, decode_ack)
+        )
+        self._publish: grpc.aio.UnaryUnaryMultiCallable[pb.CacheEvent, pb.Ack | None] = (
+            channel.unary_unary(EVENT_METHOD, pb.CacheEvent.SerializeToString, decode_ack)
+        )
         self._target = target
         self._events_max = settings.events_in_flight_max
         self._timeout_s = settings.delivery_timeout_ns / NS_PER_S
@@ -89,7 +94,7 @@ class AsyncReportLine:
 
     async def _write(self, message: pb.CacheStateUpdate) -> None:
         if self._call is None:
-            self._call = self._stub.ReportCacheState()
+            self._call = self._report()
         try:
             await self._call.write(message)
         except grpc.aio.AioRpcError as error:
@@ -98,17 +103,17 @@ class AsyncReportLine:
                 raise
             self._raise("STREAM_BROKEN", "the stream ended while a report was written to it")
 
-    async def _finish(self, call: _Stream) -> pb.Ack:
+    async def _finish(self, call: _Stream) -> pb.Ack | None:
         if call.done():
             await self._raise_end(call)
         await call.done_writing()
         return await call
 
-    async def _publish_batch(self, batch: list[pb.CacheEvent]) -> list[pb.Ack]:
+    async def _publish_batch(self, batch: list[pb.CacheEvent]) -> list[pb.Ack | None]:
         return await asyncio.gather(*(self._publish_one(message) for message in batch))
 
-    async def _publish_one(self, message: pb.CacheEvent) -> pb.Ack:
-        return await self._stub.PublishEvent(message)
+    async def _publish_one(self, message: pb.CacheEvent) -> pb.Ack | None:
+        return await self._publish(message)
 
     async def _guarded(self, step: Coroutine[Any, Any, _T]) -> _T:
         """Run one *step* within the timeout; turn every failure of the wire into our error."""
@@ -137,7 +142,9 @@ class AsyncReportLine:
             self._raise("ENDED_EARLY", "the server ended the stream before its last report")
         self._raise(code.name, await call.details() or "")
 
-    def _check(self, ack: pb.Ack) -> None:
+    def _check(self, ack: pb.Ack | None) -> None:
+        if ack is None:
+            self._raise("INTERNAL", NO_ACK)
         if not ack.accepted:
             self._raise("NOT_ACCEPTED", ack.reason_code or "the server refused")
 

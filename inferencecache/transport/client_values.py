@@ -213,6 +213,10 @@ class Removal(NamedTuple):
 _GONE: Final = frozenset({"UNAVAILABLE", "STREAM_BROKEN", "ENDED_EARLY"})
 
 
+NO_ACK: Final = "the answer is no Ack"
+"""What is wrong where an answer came that does not parse."""
+
+
 class DeliveryError(InferenceCacheError):
     """Reports may not have reached the server.
 

@@ -21,13 +21,12 @@ import grpc.aio
 from inferencecache.clock import NS_PER_S
 from inferencecache.settings.client import ClientSettings
 from inferencecache.settings.delivery import DeliverySettings
-from inferencecache.transport.client_channel import SERVICE_NAME
-from inferencecache.transport.client_codec import encode_removal
-from inferencecache.transport.client_values import DeliveryError, Removal, ReplicaRef
+from inferencecache.transport.client_channel import EVENT_METHOD
+from inferencecache.transport.client_codec import decode_ack, encode_removal
+from inferencecache.transport.client_values import NO_ACK, DeliveryError, Removal, ReplicaRef
 from inferencecache.transport.delivery_backoff import Backoff
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
-_METHOD: Final = f"/{SERVICE_NAME}/PublishEvent"
 _FOR_GOOD: Final = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE"})
 """Answers to what an event says, which the next attempt would get as well.
 
@@ -68,8 +67,8 @@ class EvictionPool:
         self._delivery = delivery
         self._timeout_s = client.delivery_timeout_ns / NS_PER_S
         self._calls_max = delivery.evictions_in_flight_max
-        self._call: grpc.aio.UnaryUnaryMultiCallable[bytes, pb.Ack] = channel.unary_unary(
-            _METHOD, None, pb.Ack.FromString
+        self._call: grpc.aio.UnaryUnaryMultiCallable[bytes, pb.Ack | None] = channel.unary_unary(
+            EVENT_METHOD, None, decode_ack
         )
         # Ordered for its ends: the first is sent next, and one that must hurry becomes the first.
         self._waiting: OrderedDict[Removal, bytes] = OrderedDict()
@@ -189,6 +188,8 @@ class EvictionPool:
             return self._failed(error.code().name, error.details() or "")
         except grpc.aio.UsageError as error:
             return self._failed("CLOSED", str(error))
+        if ack is None:
+            return self._failed("INTERNAL", NO_ACK)
         if not ack.accepted:
             return self._failed("NOT_ACCEPTED", ack.reason_code or "the server refused")
         return None

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import grpc
 import pytest
 from both_clients import DRIVERS, DrivenReporter, opening
-from scripted_cache_server import ScriptedServer, scripted_server
+from scripted_cache_server import NO_MESSAGE, ScriptedServer, scripted_server
 
 from inferencecache.client import (
     CacheUpdate,
@@ -141,6 +141,23 @@ async def test_refusal_is_an_error(
     call = prove(reporter, holding("a")) if step == "flush" else reporter.clear(R1)
     with pytest.raises(DeliveryError, match="did not take the report: NOT_ACCEPTED: THROTTLED"):
         await call
+
+
+@pytest.mark.parametrize("step", ["flush", "clear"])
+async def test_an_answer_that_is_no_ack_is_an_error(
+    report_to: OpenReporter, server: ScriptedServer, step: str
+) -> None:
+    """It proves nothing, and whoever reports can try again."""
+    server.ack = NO_MESSAGE
+    reporter = report_to(server.target)
+
+    call = prove(reporter, holding("a")) if step == "flush" else reporter.clear(R1)
+    with pytest.raises(DeliveryError) as caught:
+        await call
+    assert (caught.value.status, caught.value.unconfirmed) == ("INTERNAL", 1)
+
+    server.ack = pb.Ack(accepted=True)
+    await prove(reporter, holding("a"))
 
 
 async def test_failed_removal_is_an_error(report_to: OpenReporter, server: ScriptedServer) -> None:

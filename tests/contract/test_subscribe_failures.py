@@ -10,7 +10,7 @@ from engine_payloads import T16, batch, map_clear, map_remove, map_store
 from engine_sockets import engine_sockets
 from followed import LIMIT_S, QUICK, REPLICA, Lines, matched, producer_settings, source
 from noting_server import NotingServer
-from scripted_cache_server import Context
+from scripted_cache_server import NO_MESSAGE, Context
 from silent_proxy import SilentProxy
 
 from inferencecache.app.producer import Producer, running_producer
@@ -108,6 +108,26 @@ async def test_refused_evictions_and_reports_are_repeated() -> None:
         ("PublishEvent", "RESOURCE_EXHAUSTED"),
         ("ReportCacheState", "NOT_ACCEPTED"),
     ]
+
+
+@pytest.mark.parametrize("change", [map_remove([1]), map_store([5], T16)])
+async def test_answers_that_are_no_acks_are_no_acks(change: bytes) -> None:
+    """They cost time, not data, and neither a removal nor a report waits for one for ever."""
+    server = NotingServer()
+    await server.start()
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        settings = producer_settings(source(engine), servers=server.target)
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.subscribed.wait()
+            await engine.publish(B1)
+            await producer.until(lambda: producer.stats.servers[0].delivered_keys == 1)
+            server.ack = NO_MESSAGE
+            await engine.publish(batch(change))
+            await producer.until(lambda: producer.stats.servers[0].failures >= 2)
+            server.ack = pb.Ack(accepted=True)
+            await producer.drained()
+    await server.kill()
 
 
 async def test_a_hanging_server_is_given_the_same_again() -> None:

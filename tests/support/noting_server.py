@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import grpc
-from scripted_cache_server import Context, ScriptedServer
+from scripted_cache_server import Acked, Context, ScriptedServer
 
 from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 
@@ -32,14 +32,14 @@ class NotingServer(ScriptedServer):
 
     async def note_report(
         self, updates: AsyncIterator[pb.CacheStateUpdate], _context: Context
-    ) -> pb.Ack:
+    ) -> Acked:
         """Note every stored key."""
         async for update in updates:
             self.stamps_us.add(update.timestamp_us)
             self.notes += [("store", key) for p in update.prefixes for key in p.block_hashes]
         return self.ack
 
-    async def publish(self, event: pb.CacheEvent, context: Context) -> pb.Ack:
+    async def publish(self, event: pb.CacheEvent, context: Context) -> Acked:
         """Note an eviction when it is answered."""
         if self.event_status is not None:
             await context.abort(self.event_status, "scripted")

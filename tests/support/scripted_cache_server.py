@@ -14,7 +14,10 @@ from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 Context = grpc.aio.ServicerContext
 Answer = pb.LookupRouteResponse
 Route = Callable[[pb.LookupRouteRequest, Context], Awaitable[Answer]]
-OnReport = Callable[[AsyncIterator[pb.CacheStateUpdate], Context], Awaitable[pb.Ack]]
+Acked = pb.Ack | bytes
+"""An Ack, or what is sent in its place."""
+OnReport = Callable[[AsyncIterator[pb.CacheStateUpdate], Context], Awaitable[Acked]]
+NO_MESSAGE = b"\xff"
 
 
 def answer(reason_code: str, *replica_ids: str, adapter_id: str = "") -> Route:
@@ -56,7 +59,7 @@ class ScriptedServer:
         self.route: Route = answer("NO_HINT")
         self.lookups: list[pb.LookupRouteRequest] = []
         self.log: list[str] = []
-        self.ack = pb.Ack(accepted=True)
+        self.ack: Acked = pb.Ack(accepted=True)
         self.acks_after: int | None = None
         self.on_report: OnReport | None = None
         self.event_status: grpc.StatusCode | None = None
@@ -87,7 +90,7 @@ class ScriptedServer:
         self.lookups.append(request)
         return await self.route(request, context)
 
-    async def report(self, updates: AsyncIterator[pb.CacheStateUpdate], context: Context) -> pb.Ack:
+    async def report(self, updates: AsyncIterator[pb.CacheStateUpdate], context: Context) -> Acked:
         """Note each update; with :attr:`acks_after` set, end after so many."""
         if self.on_report is not None:
             return await self.on_report(updates, context)
@@ -103,7 +106,7 @@ class ScriptedServer:
         self.log.append("ack")
         return self.ack
 
-    async def publish(self, event: pb.CacheEvent, context: Context) -> pb.Ack:
+    async def publish(self, event: pb.CacheEvent, context: Context) -> Acked:
         """Note the event, or refuse it by script."""
         if self.event_status is not None:
             await context.abort(self.event_status, "scripted")
@@ -116,15 +119,19 @@ class ScriptedServer:
             self.look_up, pb.LookupRouteRequest.FromString, Answer.SerializeToString
         )
         report = grpc.stream_unary_rpc_method_handler(
-            self.report, pb.CacheStateUpdate.FromString, pb.Ack.SerializeToString
+            self.report, pb.CacheStateUpdate.FromString, _bytes_of
         )
         publish = grpc.unary_unary_rpc_method_handler(
-            self.publish, pb.CacheEvent.FromString, pb.Ack.SerializeToString
+            self.publish, pb.CacheEvent.FromString, _bytes_of
         )
         return grpc.method_handlers_generic_handler(
             SERVICE_NAME,
             {"LookupRoute": lookup, "ReportCacheState": report, "PublishEvent": publish},
         )
+
+
+def _bytes_of(acked: Acked) -> bytes:
+    return acked if isinstance(acked, bytes) else acked.SerializeToString()
 
 
 @asynccontextmanager
