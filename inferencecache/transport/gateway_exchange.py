@@ -51,6 +51,7 @@ REASON_HEADER: Final = "X-Inference-Reason"
 
 _HEADER_CHARS_MAX: Final = 1_024
 _DESTINED: Final = frozenset({pb.PickResponse.OK, pb.PickResponse.DEGRADED})
+_OUTCOMES: Final = pb.PickResponse.Outcome.DESCRIPTOR.values_by_number
 _KEY_REFUSED: Final = frozenset(
     {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN}
 )
@@ -203,7 +204,8 @@ class Exchange:
             self._judge(error)
         self._parts.metrics.chose(self._parts.clock.monotonic_ns() - started_ns)
         if picked.outcome not in _DESTINED:
-            outcome = pb.PickResponse.Outcome.Name(picked.outcome)
+            known = _OUTCOMES.get(picked.outcome)
+            outcome = "UNSPECIFIED" if known is None else known.name
             raise RefusedError(refusal_of_pick(outcome, picked.reason))
         return picked
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import grpc
 import grpc.aio
@@ -19,6 +19,8 @@ from inferencecache.transport.client_channel import open_async_channel
 from inferencecache.transport.lookup_client import is_cancelled_from_outside
 
 Metadata = Sequence[tuple[str, str]]
+
+_Answer = TypeVar("_Answer")
 
 _DECLARED_LENGTH: Final = "kinference-declared-length"
 _REQUEST_ID: Final = "kinference-client-request-id"
@@ -146,9 +148,10 @@ class PickerClient:
             tenant=facts.tenant,
         )
         async with _calling("Pick"):
-            return await self._stub.Pick(
+            picked = await self._stub.Pick(
                 request, metadata=tuple(facts.metadata), timeout=self._pick_s
             )
+        return _parsed("Pick", picked)
 
     def pull(self, response_id: int) -> "Pull":
         """Ask for the body; it comes as it is read."""
@@ -161,14 +164,16 @@ class PickerClient:
         Raises:
             PickerCallError: There is no answer.
         """
-        async with _calling(method_of(request)):
+        method = method_of(request)
+        async with _calling(method):
             if isinstance(request, pb.ReportFirstTokenRequest):
                 first = await self._stub.ReportFirstToken(request, timeout=self._report_s)
-                return first.acknowledged
+                return _parsed(method, first).acknowledged
             if isinstance(request, pb.ReportFinalTokenRequest):
                 final = await self._stub.ReportFinalToken(request, timeout=self._report_s)
-                return final.acknowledged
-            return (await self._stub.Abort(request, timeout=self._report_s)).released
+                return _parsed(method, final).acknowledged
+            aborted = await self._stub.Abort(request, timeout=self._report_s)
+            return _parsed(method, aborted).released
 
     async def _write(self, call: Any, chunk: bytes) -> None:  # noqa: ANN401 - the library's own class
         """Write one chunk, at the pace of the picker.
@@ -199,7 +204,7 @@ class PickerClient:
             raise PickerCallError("PushBody", "UNAVAILABLE", "no answer") from None
         if is_over:
             raise PickerCallError("PushBody", "UNKNOWN", "an answer before the end of the body")
-        return pushed
+        return _parsed("PushBody", pushed)
 
 
 class Pull:
@@ -220,7 +225,7 @@ class Pull:
         """
         async with _calling("PullBody"):
             message = await self._call.read()
-        return None if message is grpc.aio.EOF else message.chunk
+        return None if message is grpc.aio.EOF else _parsed("PullBody", message).chunk
 
     def close(self) -> None:
         """End the call, if it has not ended."""
@@ -246,6 +251,17 @@ async def _calling(method: str) -> AsyncIterator[None]:
         if is_cancelled_from_outside():
             raise
         raise PickerCallError(method, "CANCELLED", "the call has ended") from None
+
+
+def _parsed(method: str, answer: _Answer | None) -> _Answer:
+    """Return *answer*, in place of which the library gives None where it does not parse.
+
+    Raises:
+        PickerCallError: It does not.
+    """
+    if answer is None:
+        raise PickerCallError(method, "INTERNAL", "the answer is no valid message")
+    return answer
 
 
 def _pool(text: str) -> pb.InferencePoolRef | None:
