@@ -73,10 +73,15 @@ class RankRouter:
         return self._first_steps(rank, source_rank, steps)
 
     def _first_steps(self, rank: int, source_rank: int, steps: Iterator[None]) -> Iterator[None]:
-        """Take in the first batch that names a rank, whose engine is that behind the socket."""
+        """Take in the first batch that names a rank, whose engine is that behind the socket.
+
+        One that is not followed then, being one too many, is named for the first time again.
+        """
         yield from steps
         if self._follows(rank):
             self.mapper_of(rank).vouch(rank, is_there=source_rank not in self._absent)
+        else:
+            self._named.get(source_rank, set()).discard(rank)
 
     def reset(self, source_rank: int) -> list[tuple[str, list[Operation]]]:
         """Forget the blocks of a socket's ranks, as after a restart of its engine."""

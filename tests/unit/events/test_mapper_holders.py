@@ -299,6 +299,18 @@ def test_ranks_on_one_replica_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("separate_ranks", [True, False])
+def test_ranks_that_are_refused_leave_nothing(*, separate_ranks: bool) -> None:
+    """Each batch may name another one, for as long as the engine runs."""
+    router = RankRouter("pod", MapperSettings(ranks_max=2), separate_ranks=separate_ranks)
+    for rank in range(100):
+        routed(router, batch_of([stored([1], ONE)], rank=rank), 0, source_rank=0)
+
+    assert router._named == {0: {1}}
+    router.reset(0)
+    assert router.mapper_of(1).held_keys() == {}
+
+
+@pytest.mark.parametrize("separate_ranks", [True, False])
 @pytest.mark.parametrize("forget", ["reset", "start_over"])
 def test_what_becomes_of_a_socket_becomes_of_the_ranks_named_there(
     forget: str, *, separate_ranks: bool
