@@ -113,7 +113,10 @@ async def test_an_engine_that_dies(demo: Demo) -> None:
     kill, start, words, kill_all = SECTIONS[DEATH]
     terminal = Terminal(demo)
     killed = await terminal.run(kill)
-    await demo.until(lambda line: "has failed again and again: left alone for" in line)
+    async with asyncio.timeout(60):
+        # On a machine that sends the three one after the other, fewer meet the engine.
+        while not any("has failed again and again: left alone for" in line for line in demo.lines):
+            await terminal.run(words)
     started = await terminal.run(start)
     async with asyncio.timeout(60):
         while not any(line.endswith("works again: picked as before") for line in demo.lines):
