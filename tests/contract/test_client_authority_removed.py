@@ -8,6 +8,7 @@ import grpc
 import pytest
 from certificates import Authority, replace_file
 from controlled import SCOPE, Controlled, controlled
+from open_stream import open_stream
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.auth import AuthSettings
@@ -74,11 +75,11 @@ class TwoAuthorities:
         return grpc.aio.secure_channel(control.server.grpc_target, credentials, options)
 
 
-async def reported(stub: rpc.InferenceCacheStub) -> object:
-    """Open a stream, see its first update applied, and return it."""
-    stream = stub.ReportCacheState()
-    await stream.write(pb.CacheStateUpdate(replica_id="a", **SCOPE))
-    return stream
+async def reported(stub: rpc.InferenceCacheStub, model_id: str = "m1") -> object:
+    """Open a stream, see its first update, the only one of a model, applied, and return it."""
+    scope = SCOPE | {"model_id": model_id}
+    update = pb.CacheStateUpdate(replica_id="a", stats=pb.ReplicaStats(), **scope)
+    return await open_stream(stub, update)
 
 
 async def test_open_connections_of_a_removed_authority_end(tmp_path: Path) -> None:
@@ -90,7 +91,10 @@ async def test_open_connections_of_a_removed_authority_end(tmp_path: Path) -> No
             two.channel(control, two.staying) as staying,
         ):
             stubs = [rpc.InferenceCacheStub(each) for each in (going, staying)]
-            streams = [await reported(stub) for stub in stubs]
+            streams = [
+                await reported(stub, model_id)
+                for stub, model_id in zip(stubs, ("m1", "m2"), strict=True)
+            ]
             for stub in stubs:
                 assert (await stub.GetCacheState(pb.GetCacheStateRequest())).summary is not None
             replace_file(two.bundle, two.staying.pem)

@@ -88,8 +88,9 @@ async def test_who_ends_connections_can_wait_until_watchers_have_been_told() -> 
         board.show("", is_serving=False)
         await board.told(30)
         board.show("", is_serving=True)
-        waiting = asyncio.create_task(board.told(30))
-    await waiting
+        waiting = asyncio.create_task(board.told(3_600))
+    async with asyncio.timeout(30):
+        await waiting
     await server.stop(None)
 
 

@@ -23,7 +23,7 @@ from served_plane import (
     update,
 )
 
-from inferencecache.clock import NS_PER_MS
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.fingerprint import chain
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.index import IndexSettings
@@ -169,9 +169,14 @@ async def test_pings_of_an_idle_stream_do_not_end_it() -> None:
 
 
 async def test_streams_of_a_silent_peer_are_freed() -> None:
-    """A peer that answers no ping any more loses its connection, and with it its streams."""
+    """A peer that answers no ping any more loses its connection, and with it its streams.
+
+    Until then it has two seconds for each answer, however busy the machine is.
+    """
     settings = GrpcSettings(
-        bind_address="127.0.0.1:0", keepalive_time_ns=200_000_000, keepalive_timeout_ns=200_000_000
+        bind_address="127.0.0.1:0",
+        keepalive_time_ns=200 * NS_PER_MS,
+        keepalive_timeout_ns=2 * NS_PER_S,
     )
     async with (
         serve(settings=settings) as served,

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from certificates import replace_file
 from event_records import WAIT_SECONDS, RecordedLog
 from resource_texts import policy, tenant, together
 
@@ -81,8 +82,8 @@ class Followed:
                 await self.log.wait_for(LOADED, loads)
 
     def put(self, name: str, text: str) -> None:
-        """Write a file as people do, from its start to its end."""
-        (self.directory / name).write_text(text)
+        """Put a file there as a whole; one that is written in place is empty for a moment."""
+        replace_file(self.directory / name, text.encode())
 
 
 @asynccontextmanager
@@ -298,10 +299,14 @@ async def test_changes_without_notice_are_found_by_rescans(tmp_path: Path) -> No
 
 
 async def test_a_storm_of_changes_ends_in_the_last_state(tmp_path: Path) -> None:
-    """Every state in between may be skipped, none may stick, and looks do not pile up."""
+    """Every state in between may be skipped, none may stick, and looks do not pile up.
+
+    Files are written as people do, from their start to their end.
+    """
     async with following(tmp_path) as followed:
         for number in range(1, 501):
-            followed.put(f"{number % 7}.yaml", minutes(number, namespace=f"team-{number % 7}"))
+            text = minutes(number, namespace=f"team-{number % 7}")
+            (tmp_path / f"{number % 7}.yaml").write_text(text)
             if number % 50 == 0:
                 await asyncio.sleep(0)
         followed.put("last.yaml", minutes(1, namespace="last"))

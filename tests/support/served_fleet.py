@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 import grpc
+from certificates import replace_file
 from served_picker import PROMPT, messages
 
 from inferencecache.app.server import Server
@@ -44,7 +45,8 @@ class ServedFleet:
 
     async def put(self, *documents: str, name: str = "all.yaml") -> None:
         """Write the files anew, and wait until they are in force."""
-        (self.directory / name).write_text("---\n".join(documents) or "# nothing\n")
+        text = "---\n".join(documents) or "# nothing\n"
+        replace_file(self.directory / name, text.encode())  # the server may be looking by itself
         await self.server.resources.look()
 
     async def pick(
