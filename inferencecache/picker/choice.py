@@ -14,7 +14,7 @@ from inferencecache.picker.destination import Destination, LocalDestination, Pro
 from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet.candidate import Candidate
 from inferencecache.picker.qos import QosClass
-from inferencecache.picker.request import InferenceRequest
+from inferencecache.picker.request import InferenceRequest, TopLevel
 
 __all__ = [
     "Choice",
@@ -63,6 +63,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         request: The parsed body.
         content: The body itself, for whoever hashes its prompt.
+        top_level: Its values as they are written; None where they were read elsewhere.
         tenant: Whose request it is; the empty text is a tenant like any other.
         qos: How long it can wait.
         pool: Where to look; None for everything that is served.
@@ -73,6 +74,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     request: InferenceRequest
     content: Rope
+    top_level: TopLevel | None = None
     tenant: str = ""
     qos: QosClass = QosClass.INTERACTIVE
     pool: PoolName | None = None

@@ -112,12 +112,14 @@ class PickRunner:
         self, body: Body, asked: _Asked
     ) -> tuple[PickAnswer, Choice | Refusal | None]:
         try:
-            parsed = await self.reader.read(body.content, may_lack_model=self.may_lack_model())
+            may_lack_model = self.may_lack_model()
+            read = await self.reader.read(body.content, may_lack_model=may_lack_model)
         except BadBodyError as error:
             return self.plane.refuse(body, Outcome.BAD_REQUEST, error.reason), None
         question = Question(
-            request=parsed,
+            request=read.request,
             content=body.content,
+            top_level=read.top_level,
             tenant=asked.tenant,
             qos=asked.qos,
             pool=asked.pool,
@@ -128,7 +130,7 @@ class PickRunner:
         chosen = await self.chooser.choose(question)
         if isinstance(chosen, Choice):
             return self.plane.settle(body, question, chosen), chosen
-        answer = self.plane.refuse(body, chosen.outcome, chosen.reason, parsed.model)
+        answer = self.plane.refuse(body, chosen.outcome, chosen.reason, read.request.model)
         return answer, chosen
 
     def _record(

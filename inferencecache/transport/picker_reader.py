@@ -16,7 +16,13 @@ from threading import Thread
 from typing import Final
 
 from inferencecache.picker.bodies import Rope
-from inferencecache.picker.request import InferenceRequest, LaboriousBodyError, parse_body
+from inferencecache.picker.request import (
+    InferenceRequest,
+    LaboriousBodyError,
+    ParsedBody,
+    parse_body,
+    read_body,
+)
 from inferencecache.settings.picker import PickerParseSettings
 
 _KEYS_QUICK: Final = 1_000
@@ -35,7 +41,7 @@ class BodyReader:
         self._turn = asyncio.Semaphore(settings.processes_max)
         self._processes: ProcessPoolExecutor | None = None
 
-    async def read(self, content: Rope, *, may_lack_model: bool = False) -> InferenceRequest:
+    async def read(self, content: Rope, *, may_lack_model: bool = False) -> ParsedBody:
         """Return what *content* says.
 
         Args:
@@ -48,11 +54,12 @@ class BodyReader:
         """
         if content.length <= self._settings.inline_bytes_max:
             with suppress(LaboriousBodyError):
-                return parse_body(
+                return read_body(
                     content.join(), self._settings, _KEYS_QUICK, may_lack_model=may_lack_model
                 )
         async with self._turn:
-            return await self._read_elsewhere(content.join(), may_lack_model=may_lack_model)
+            request = await self._read_elsewhere(content.join(), may_lack_model=may_lack_model)
+        return ParsedBody(request, None)
 
     def close(self) -> None:
         """End the processes."""

@@ -49,20 +49,21 @@ class Rehearsal:
         pool, qos = _pool(query.get("pool", "")), _qos(query.get("qos", QosClass.INTERACTIVE))
         content = Rope([body])
         try:
-            request = await self.reader.read(content, may_lack_model=self.may_lack_model())
+            read = await self.reader.read(content, may_lack_model=self.may_lack_model())
         except BadBodyError as error:
             return {"outcome": Outcome.BAD_REQUEST.value, "reason": error.reason}
         found = await self.rehearse(
             Question(
-                request=request,
+                request=read.request,
                 content=content,
+                top_level=read.top_level,
                 tenant=query.get("tenant", ""),
                 qos=qos,
                 pool=pool,
                 client_request_id=shortened(query.get("request_id", "")),
             )
         )
-        return {**_shown(found), "requestedModel": request.model}
+        return {**_shown(found), "requestedModel": read.request.model}
 
 
 def _shown(found: Choice | Refusal) -> dict[str, Any]:

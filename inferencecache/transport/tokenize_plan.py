@@ -174,8 +174,8 @@ def _gone_on(known: KnownText, name: bytes, ask: Ask, loaded: Loaded) -> Learned
     if at is None:
         return None
     first, *_ = turns = ask.body.turns
-    keys = msgspec.structs.replace(ask.body.keys, messages=[first, *turns[at.turn :]])
-    prompt = read_prompt(ask.api, msgspec.structs.replace(ask.body, keys=keys))
+    body = msgspec.structs.replace(ask.body, turns=[first, *turns[at.turn :]])
+    prompt = read_prompt(ask.api, body)
     tokenizer = loaded.tokenizer
     if not isinstance(prompt, Conversation) or not tokenizer.may_go_on(prompt, known.characters):
         return None

@@ -19,7 +19,7 @@ from inferencecache.picker.prompt.block_memory import BlockMemory
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
 from inferencecache.picker.prompt.characters import character_blocks, character_seed, flattened
 from inferencecache.picker.prompt.history import Histories, Learned
-from inferencecache.picker.prompt.prompt_body import PromptBody, read_prompt_body
+from inferencecache.picker.prompt.prompt_body import PromptBody, prompt_body_of, read_prompt_body
 from inferencecache.picker.prompt.prompt_digest import PromptName, PromptNames
 from inferencecache.picker.prompt.read_prompt import (
     COMPUTES_ANEW,
@@ -184,6 +184,8 @@ class TokenizingReader:
     def _body(self, question: Question) -> PromptBody | NoBlocks:
         if question.content.length > self._settings.body_bytes_max:
             return TOO_LONG
+        if question.top_level is not None:
+            return prompt_body_of(question.top_level)
         return read_prompt_body(question.content.join()) or MALFORMED
 
     async def _answer(

@@ -1,49 +1,14 @@
-"""What of a body can change its prompt, each value still as bytes.
-
-Rules of this file: what stands here is all that goes into the digest of a prompt, so a new key that
-changes tokens belongs here and nowhere else.
-"""
+"""What of a body can change its prompt, each value still as bytes."""
 
 import codecs
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Raw
 
-from inferencecache.picker.prompt.many_values import QUICK_BYTES
-from inferencecache.picker.request.envelope import ABSENT, read_value, without_half_pairs
-
-
-class PromptKeys(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys of a body that make its prompt; one that is missing is empty.
-
-    Turns are taken apart where they are a list, in bodies so long that what they begin with is
-    worth looking for. In very long ones they are not: a turn costs 50 bytes and 50 nanoseconds, and
-    there may be one for every second byte.
-    """
-
-    messages: list[Raw] | Raw = ABSENT
-    prompt: Raw = ABSENT
-    input: Raw = ABSENT
-    system: Raw = ABSENT
-    instructions: Raw = ABSENT
-    tools: Raw = ABSENT
-    tool_choice: Raw = ABSENT
-    documents: Raw = ABSENT
-    reasoning_effort: Raw = ABSENT
-    chat_template: Raw = ABSENT
-    chat_template_kwargs: Raw = ABSENT
-    add_generation_prompt: Raw = ABSENT
-    continue_final_message: Raw = ABSENT
-    add_special_tokens: Raw = ABSENT
-    truncate_prompt_tokens: Raw = ABSENT
-    prompt_logprobs: Raw = ABSENT
-    echo: Raw = ABSENT
-    logprobs: Raw = ABSENT
-    previous_response_id: Raw = ABSENT
-    conversation: Raw = ABSENT
-    cache_salt: Raw = ABSENT
-    extra_key: Raw = ABSENT
+from inferencecache.picker.request import BadBodyError, TopLevel
+from inferencecache.picker.request.envelope import ABSENT, PromptKeys, read_top_level, read_value
 
 
 class PromptBody(msgspec.Struct, frozen=True):
@@ -51,19 +16,16 @@ class PromptBody(msgspec.Struct, frozen=True):
 
     Attributes:
         keys: Its values as they are written.
-        parts: Those that are there and in one piece, each after its place among
-            :class:`PromptKeys`.
+        turns: Its messages, where they were taken apart.
+        parts: The other values that are there, each after its place among
+            :class:`~inferencecache.picker.request.envelope.PromptKeys`.
         length: Bytes of the whole body.
     """
 
     keys: PromptKeys
+    turns: Sequence[Raw]
     parts: tuple[tuple[int, Raw], ...]
     length: int
-
-    @property
-    def turns(self) -> list[Raw]:
-        """Its messages, where they were taken apart."""
-        return self.keys.messages if isinstance(self.keys.messages, list) else []
 
     @property
     def salt(self) -> bytes:
@@ -75,19 +37,9 @@ class PromptBody(msgspec.Struct, frozen=True):
         return b"\n".join(salts) if any(salts) else b""
 
 
-class _KeysWithTurns(PromptKeys, frozen=True, kw_only=True):
-    messages: list[Raw] = ABSENT  # type: ignore[assignment] # absent ones are no list
+_KEYS: Final = len(PromptKeys.__struct_fields__)
+"""They are the first of those that are read."""
 
-
-class _KeysInOnePiece(PromptKeys, frozen=True, kw_only=True):
-    messages: Raw = ABSENT
-
-
-_LONG_BYTES: Final = 16_384
-"""Shorter conversations take less time to write than to look for."""
-
-_WITH_TURNS: Final = msgspec.json.Decoder(_KeysWithTurns)
-_IN_ONE_PIECE: Final = msgspec.json.Decoder(_KeysInOnePiece)
 _EMPTY: Final = frozenset({b"", b"null", b'""'})
 
 
@@ -96,15 +48,19 @@ def read_prompt_body(data: bytes) -> PromptBody | None:
 
     Complexity: O(n) at the speed of memory; no value is built.
     """
-    text = data.removeprefix(codecs.BOM_UTF8)
-    keys = _decode(text)
-    if keys is None and (harmless := without_half_pairs(text)) != text:
-        keys = _decode(harmless)
-    if keys is None:
+    try:
+        return prompt_body_of(read_top_level(data.removeprefix(codecs.BOM_UTF8)))
+    except BadBodyError:
         return None
-    places = enumerate(msgspec.structs.astuple(keys))
-    parts = tuple((place, raw) for place, raw in places if raw is not ABSENT and type(raw) is Raw)
-    return PromptBody(keys, parts, len(text))
+
+
+def prompt_body_of(top_level: TopLevel) -> PromptBody:
+    """Return what a body that was read says of its prompt."""
+    keys, turns, _, length = top_level
+    first = 1 if turns else 0
+    places = enumerate(msgspec.structs.astuple(keys)[first:_KEYS], first)
+    parts = tuple(part for part in places if part[1] is not ABSENT)
+    return PromptBody(keys, turns, parts, length)
 
 
 def is_given(raw: Raw) -> bool:
@@ -116,15 +72,3 @@ def is_true(raw: Raw, default: bool) -> bool:  # noqa: FBT001 - the default of a
     """Return *raw* as a switch."""
     said = None if raw is ABSENT else read_value(raw, bool)
     return default if said is None else said
-
-
-def _decode(text: bytes) -> PromptKeys | None:
-    try:
-        if _LONG_BYTES <= len(text) <= QUICK_BYTES:
-            return _WITH_TURNS.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError):  # messages may be a text, or null
-        pass
-    try:
-        return _IN_ONE_PIECE.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None

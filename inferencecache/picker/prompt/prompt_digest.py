@@ -64,7 +64,7 @@ class PromptNames:
         for place, part in body.parts:
             digest.update(_LENGTH(place, memoryview(part).nbytes))
             digest.update(part)
-        if not isinstance(body.keys.messages, list):
+        if not body.turns:
             return PromptName(digest.digest())
         digest.update(_LENGTH(_TURNS, 0))
         digest.update(b",".join([b"[", *body.turns[:-_LATEST]]))

@@ -16,10 +16,10 @@ from inferencecache.picker.prompt.conversation import (
     TokenIdPrompt,
 )
 from inferencecache.picker.prompt.many_values import QUICK_BYTES, holds_many_values
-from inferencecache.picker.prompt.prompt_body import PromptBody, PromptKeys, is_given, is_true
+from inferencecache.picker.prompt.prompt_body import PromptBody, is_given, is_true
 from inferencecache.picker.prompt.responses_items import responses_messages, responses_tools
 from inferencecache.picker.request import Api
-from inferencecache.picker.request.envelope import read_float, read_value
+from inferencecache.picker.request.envelope import PromptKeys, read_float, read_value
 
 _CONVERSATIONS: Final = frozenset({Api.CHAT_COMPLETIONS, Api.ANTHROPIC_MESSAGES, Api.RESPONSES})
 _SEVERAL: Final = frozenset({b'"', b"["})
@@ -95,7 +95,7 @@ def read_prompt(api: Api, body: PromptBody) -> Prompt | NoBlocks:
         )
     if body.length > QUICK_BYTES and holds_many_values(raw for _, raw in body.parts):
         return TOO_LONG
-    messages = _messages(api, body.keys)
+    messages = _messages(api, body)
     if not messages:
         return MALFORMED
     keys = body.keys
@@ -135,20 +135,21 @@ def _first_of(raw: Raw) -> bytes:
     return bytes(memoryview(raw)[1:_LOOK_BYTES]).lstrip(_BLANKS)[:1]
 
 
-def _messages(api: Api, keys: PromptKeys) -> tuple[Message, ...] | None:
+def _messages(api: Api, body: PromptBody) -> tuple[Message, ...] | None:
+    keys = body.keys
     if api is Api.RESPONSES:
         return responses_messages(_value(keys.instructions), _value(keys.input))
     if api is Api.ANTHROPIC_MESSAGES:
-        return anthropic_messages(_value(keys.system), _turns(keys.messages))
-    return chat_messages(_turns(keys.messages))
+        return anthropic_messages(_value(keys.system), _turns(body))
+    return chat_messages(_turns(body))
 
 
-def _turns(messages: list[Raw] | Raw) -> object:
+def _turns(body: PromptBody) -> object:
     """Return the turns of a body; an agent's has hundreds."""
-    if not isinstance(messages, list):
-        return _value(messages)
+    if not body.turns:
+        return _value(body.keys.messages)
     try:
-        return list(map(_TURNS.decode, messages))
+        return list(map(_TURNS.decode, body.turns))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 

@@ -5,8 +5,9 @@ from inferencecache.picker.request.bad_body import (
     BodyFlaw,
     LaboriousBodyError,
 )
+from inferencecache.picker.request.envelope import TopLevel
 from inferencecache.picker.request.inference_request import Affinity, Api, InferenceRequest
-from inferencecache.picker.request.parse import parse_body
+from inferencecache.picker.request.parse import ParsedBody, parse_body, read_body
 from inferencecache.picker.request.rewrite import rewritten
 
 __all__ = [
@@ -16,6 +17,9 @@ __all__ = [
     "BodyFlaw",
     "InferenceRequest",
     "LaboriousBodyError",
+    "ParsedBody",
+    "TopLevel",
     "parse_body",
+    "read_body",
     "rewritten",
 ]

@@ -1,43 +1,69 @@
 """The top level of a body, each value still as bytes.
 
 The decoder validates the whole document and builds nothing of it: a value that nobody reads costs
-no object, so that no body can take many times its own size.
+no object, so that no body can take many times its own size. It goes through a body once, for
+routing and for whoever reads the prompt.
 """
 
 import re
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw
 
+from inferencecache.picker.bodies import Span
 from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
+from inferencecache.picker.request.turns import place_of_turns
 
 ValueT = TypeVar("ValueT")
 
 ABSENT: Final = Raw(b"")
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys that routing may care about; one that is missing is :data:`ABSENT`."""
+class PromptKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of a body that make its prompt; one that is missing is :data:`ABSENT`.
 
-    model: Raw = ABSENT
+    What stands here is all that goes into the digest of a prompt, so a new key that changes tokens
+    belongs here and nowhere else.
+    """
+
     messages: Raw = ABSENT
     prompt: Raw = ABSENT
     input: Raw = ABSENT
-    query: Raw = ABSENT
+    system: Raw = ABSENT
+    instructions: Raw = ABSENT
+    tools: Raw = ABSENT
+    tool_choice: Raw = ABSENT
     documents: Raw = ABSENT
+    reasoning_effort: Raw = ABSENT
+    chat_template: Raw = ABSENT
+    chat_template_kwargs: Raw = ABSENT
+    add_generation_prompt: Raw = ABSENT
+    continue_final_message: Raw = ABSENT
+    add_special_tokens: Raw = ABSENT
+    truncate_prompt_tokens: Raw = ABSENT
+    prompt_logprobs: Raw = ABSENT
+    echo: Raw = ABSENT
+    logprobs: Raw = ABSENT
+    previous_response_id: Raw = ABSENT
+    conversation: Raw = ABSENT
+    cache_salt: Raw = ABSENT
+    extra_key: Raw = ABSENT
+
+
+class Envelope(PromptKeys, frozen=True, kw_only=True):
+    """These and the keys that only routing may care about."""
+
+    model: Raw = ABSENT
+    query: Raw = ABSENT
     text_1: Raw = ABSENT
     text_2: Raw = ABSENT
-    system: Raw = ABSENT
     stop_sequences: Raw = ABSENT
     anthropic_version: Raw = ABSENT
-    instructions: Raw = ABSENT
     max_output_tokens: Raw = ABSENT
     max_completion_tokens: Raw = ABSENT
     max_tokens: Raw = ABSENT
-    tools: Raw = ABSENT
-    previous_response_id: Raw = ABSENT
-    conversation: Raw = ABSENT
     reasoning: Raw = ABSENT
     text: Raw = ABSENT
     store: Raw = ABSENT
@@ -48,20 +74,46 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     user: Raw = ABSENT
     safety_identifier: Raw = ABSENT
     session_id: Raw = ABSENT
-    cache_salt: Raw = ABSENT
+
+
+class TopLevel(NamedTuple):
+    """A body as far as it was taken apart.
+
+    Attributes:
+        keys: Its values as they are written.
+        turns: Its messages one by one; none where they are no list, and in bodies so short that
+            what they begin with is not worth looking for. In very long ones there are none either:
+            a turn costs 50 bytes and 50 nanoseconds, and there may be one for every second byte.
+        place: Where the messages stand; None if that is not known.
+        length: Bytes of the whole body, without its byte order mark.
+    """
+
+    keys: Envelope
+    turns: Sequence[Raw]
+    place: Span | None
+    length: int
+
+
+class _EnvelopeWithTurns(Envelope, frozen=True, kw_only=True):
+    messages: list[Raw] = ABSENT  # type: ignore[assignment] # absent ones are no list
 
 
 _READERS: Final[dict[object, msgspec.json.Decoder[Any]]] = {}
 """By what they read: as many as kinds that the code asks for."""
 
+_LONG_BYTES: Final = 16_384
+"""Shorter conversations take less time to write than to look for."""
+
+_VERY_LONG_BYTES: Final = 1_048_576
 _DECODER: Final = msgspec.json.Decoder(Envelope)
+_WITH_TURNS: Final = msgspec.json.Decoder(_EnvelopeWithTurns)
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATES_LOOKED_AT: Final = 50_000
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _SPACE: Final = b" \t\n\r"
 
 
-def read_envelope(data: bytes) -> Envelope:
+def read_top_level(data: bytes) -> TopLevel:
     """Return the top level of *data*.
 
     Half a surrogate pair is no text, but browsers send it where they have cut one in two, and JSON
@@ -74,12 +126,12 @@ def read_envelope(data: bytes) -> Envelope:
         _check_whole(data)
         raise BadBodyError(BodyFlaw.NOT_AN_OBJECT)
     try:
-        return _decode(data)
+        return _top_level(data)
     except BadBodyError:
         harmless = without_half_pairs(data)
         if harmless == data:
             raise
-        return _decode(harmless)
+        return _top_level(harmless)
 
 
 def without_half_pairs(data: bytes) -> bytes:
@@ -114,6 +166,24 @@ def read_value(raw: Raw, kind: type[ValueT]) -> ValueT | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return value
+
+
+def _top_level(data: bytes) -> TopLevel:
+    if not _LONG_BYTES <= len(data) <= _VERY_LONG_BYTES:
+        return TopLevel(_decode(data), (), None, len(data))
+    try:
+        keys = _WITH_TURNS.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # messages may be a text, or null
+        return TopLevel(_decode(data), (), None, len(data))
+    turns = keys.messages
+    if isinstance(turns, Raw):  # there are none
+        return TopLevel(keys, (), None, len(data))
+    place = place_of_turns(data, turns)
+    if place is None:
+        return TopLevel(_decode(data), turns, None, len(data))
+    written = Raw(memoryview(data)[place.start : place.end])
+    msgspec.structs.force_setattr(keys, "messages", written)
+    return TopLevel(keys, turns, place, len(data))
 
 
 def _decode(data: bytes) -> Envelope:

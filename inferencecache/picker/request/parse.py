@@ -2,13 +2,19 @@
 
 import codecs
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from inferencecache.picker.bodies import Span
 from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw
-from inferencecache.picker.request.envelope import ABSENT, Envelope, read_envelope, read_value
+from inferencecache.picker.request.envelope import (
+    ABSENT,
+    Envelope,
+    TopLevel,
+    read_top_level,
+    read_value,
+)
 from inferencecache.picker.request.inference_request import (
     NO_AFFINITY,
     Affinity,
@@ -25,6 +31,7 @@ from inferencecache.picker.request.structure import (
     nests_little,
 )
 from inferencecache.picker.request.telling_words import has_telling_words
+from inferencecache.picker.request.turns import further_objects
 from inferencecache.picker.request.whole_number import whole_number
 from inferencecache.settings.picker import PickerParseSettings
 
@@ -36,6 +43,19 @@ _TEXT_OR_NULL: Final = msgspec.json.Decoder(str | None)
 _EMPTY_OBJECT: Final = re.compile(rb"\s*\{\s*\}")
 
 
+class ParsedBody(NamedTuple):
+    """What was read.
+
+    Attributes:
+        request: What the body says; nothing in it belongs to the body.
+        top_level: Its values as they are written, which keep all of its bytes; None where they
+            are elsewhere.
+    """
+
+    request: InferenceRequest
+    top_level: TopLevel | None
+
+
 def parse_body(
     data: bytes,
     settings: PickerParseSettings,
@@ -43,6 +63,17 @@ def parse_body(
     *,
     may_lack_model: bool = False,
 ) -> InferenceRequest:
+    """Return what a body says; see :func:`read_body`."""
+    return read_body(data, settings, keys_max, may_lack_model=may_lack_model).request
+
+
+def read_body(
+    data: bytes,
+    settings: PickerParseSettings,
+    keys_max: int | None = None,
+    *,
+    may_lack_model: bool = False,
+) -> ParsedBody:
     """Read a body.
 
     Args:
@@ -61,9 +92,10 @@ def parse_body(
     mark = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     text = data[mark:] if mark else data
     _check_text(text)
-    envelope = _envelope(text, settings.depth_max)
+    top_level = _top_level(text, settings.depth_max)
+    envelope = top_level.keys
     _check_numbers(text, settings)
-    spans = [] if envelope.model is ABSENT else _model_spans(text, envelope, keys_max)
+    spans = [] if envelope.model is ABSENT else _model_spans(text, top_level, keys_max)
     names: tuple[str, ...] = ()
     if any(_written(text, span) != _NULL for span in spans):
         names = tuple(_model_name(text, span, settings) for span in spans)
@@ -74,7 +106,7 @@ def parse_body(
     is_telling = has_telling_words(envelope.messages)
     api = _allowed_api(envelope, settings, is_telling=is_telling)
     size = prompt_size(envelope, api, has_telling_words=is_telling)
-    return InferenceRequest(
+    request = InferenceRequest(
         api=api,
         model=names[-1] if names else "",
         model_names=names,
@@ -85,6 +117,7 @@ def parse_body(
         prompt_bytes=size.text_bytes,
         prompt_tokens=size.tokens,
     )
+    return ParsedBody(request, top_level)
 
 
 def _check_text(text: bytes) -> None:
@@ -94,21 +127,22 @@ def _check_text(text: bytes) -> None:
         raise BadBodyError(BodyFlaw.NOT_UTF8)
 
 
-def _envelope(text: bytes, depth_max: int) -> Envelope:
+def _top_level(text: bytes, depth_max: int) -> TopLevel:
     """Read the top level, unless there are too many; of what is also malformed that is said.
 
     The decoder goes first, since the levels of valid JSON are counted faster. It gives up at the
     depth of the interpreter's stack.
     """
     try:
-        envelope = read_envelope(text)
+        top_level = read_top_level(text)
     except (BadBodyError, RecursionError):
         if is_deeper_than(text, depth_max, is_json=False):
             raise BadBodyError(BodyFlaw.TOO_DEEP) from None
         raise
-    if not nests_little(text, depth_max) and is_deeper_than(text, depth_max):
+    siblings = further_objects(top_level.turns)
+    if not nests_little(text, depth_max, siblings) and is_deeper_than(text, depth_max):
         raise BadBodyError(BodyFlaw.TOO_DEEP)
-    return envelope
+    return top_level
 
 
 def _check_numbers(text: bytes, settings: PickerParseSettings) -> None:
@@ -117,8 +151,11 @@ def _check_numbers(text: bytes, settings: PickerParseSettings) -> None:
         raise BadBodyError(BodyFlaw.NUMBER_TOO_LONG, at_byte)
 
 
-def _model_spans(text: bytes, envelope: Envelope, keys_max: int | None) -> list[Span]:
+def _model_spans(text: bytes, top_level: TopLevel, keys_max: int | None) -> list[Span]:
     """Return where the models stand; a long prompt is not looked through."""
+    envelope, _, place, _ = top_level
+    if place is not None:
+        return model_spans(text, keys_max, place)
     for name, value in (
         (b'"messages"', envelope.messages),
         (b'"prompt"', envelope.prompt),

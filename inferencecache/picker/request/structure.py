@@ -79,7 +79,7 @@ def is_deeper_than(data: bytes, depth_max: int, *, is_json: bool = True) -> bool
     return False
 
 
-def nests_little(data: bytes, depth_max: int) -> bool:
+def nests_little(data: bytes, depth_max: int, siblings: int = 0) -> bool:
     """Return true if *data* certainly nests at most *depth_max* levels; false means: count them.
 
     An object that comes right after another, in the same list, leads no deeper than that one. What
@@ -89,8 +89,11 @@ def nests_little(data: bytes, depth_max: int) -> bool:
     Args:
         data: A document; if it turns out not to be valid JSON, nothing is certain.
         depth_max: Most levels.
+        siblings: How many objects are known to stand in a list behind another object in it.
     """
-    if not (_has_more(data, b"[", depth_max // 2) or _has_more(data, b"{", depth_max // 2)):
+    if not (
+        _has_more(data, b"[", depth_max // 2) or _has_more(data, b"{", depth_max // 2 + siblings)
+    ):
         return True
     deeper, siblings_left = 0, len(data) // _BYTES_PER_SIBLING
     for opening in (b"{", b"["):

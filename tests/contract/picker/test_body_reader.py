@@ -50,9 +50,9 @@ async def test_a_reader_that_dies_is_replaced() -> None:
     """Nobody's body has to do with that."""
     reader = BodyReader(PickerParseSettings(inline_bytes_max=100))
     try:
-        assert (await reader.read(BODY)).model == "m"
+        assert (await reader.read(BODY)).request.model == "m"
         kill_processes(reader)
-        assert (await reader.read(BODY)).model == "m"
+        assert (await reader.read(BODY)).request.model == "m"
     finally:
         reader.close()
 
@@ -75,7 +75,7 @@ async def test_several_that_met_a_dead_reader_share_the_next_one(
         reading = [asyncio.create_task(reader.read(BODY)) for _ in range(3)]
         await asyncio.sleep(0)  # all wait for an answer of a process now
         kill_processes(reader)
-        assert [(await read).model for read in reading] == ["m"] * 3
+        assert [(await read).request.model for read in reading] == ["m"] * 3
         assert len(made) == 2
     finally:
         reader.close()
@@ -89,7 +89,7 @@ async def test_a_body_that_kills_its_readers_fails_alone(monkeypatch: pytest.Mon
             patched.setattr(picker_reader, "parse_body", die)
             with pytest.raises(BrokenProcessPool):
                 await reader.read(BODY)
-        assert (await reader.read(BODY)).model == "m"
+        assert (await reader.read(BODY)).request.model == "m"
     finally:
         reader.close()
 

@@ -94,5 +94,5 @@ def test_a_body_of_more_than_a_mebibyte_stays_in_one_piece() -> None:
     """It may have a value for every second byte."""
     body = read(b'{"messages": [' + b"1," * 600_000 + b"1]}")
 
-    assert body.turns == []
+    assert not body.turns
     assert NAMES.name_of(body, b"").beginnings == ()

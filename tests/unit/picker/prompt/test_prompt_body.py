@@ -6,8 +6,9 @@ from functools import partial
 import pytest
 from processor_time import least_s
 
-from inferencecache.picker.prompt.prompt_body import PromptBody, PromptKeys, read_prompt_body
+from inferencecache.picker.prompt.prompt_body import PromptBody, read_prompt_body
 from inferencecache.picker.prompt.prompt_digest import PromptNames
+from inferencecache.picker.request.envelope import PromptKeys
 
 NAMES = PromptNames(b"k" * 32)
 KEYS = PromptKeys.__struct_fields__
@@ -68,7 +69,7 @@ def test_half_a_surrogate_is_read_as_something_harmless() -> None:
 def _turns(body: PromptBody) -> list[dict[str, str]]:
     """Return the turns of a body, taken apart or not."""
     messages = body.keys.messages
-    return list(map(json.loads, body.turns)) or json.loads(bytes(messages))  # type: ignore[arg-type] # no list
+    return list(map(json.loads, body.turns)) or json.loads(bytes(messages))
 
 
 @pytest.mark.parametrize("half", ["\\ud83d", "\\uD83D", "\\udfff", "\\uDBff"])
