@@ -60,6 +60,7 @@ class EngineFeed:
         self._parts = parts
         self._known: dict[str, LaneParts] = {}
         self._away_since_ns: dict[int, int] = {}
+        self._forgotten: set[int] = set()
 
     def open_lanes(self) -> None:
         """Begin with every rank that the settings name."""
@@ -95,10 +96,13 @@ class EngineFeed:
     def vouch(self, rank: int, *, is_there: bool) -> None:
         """Note whether a rank's engine is there, and still the one that announced its blocks."""
         self.router.vouch(rank, is_there=is_there)
-        if is_there:
-            self._away_since_ns.pop(rank, None)
-        else:
+        if not is_there:
             self._away_since_ns.setdefault(rank, self._parts.clock.monotonic_ns())
+            return
+        self._away_since_ns.pop(rank, None)
+        if rank in self._forgotten:
+            self._forgotten.remove(rank)
+            self._tell_again(rank)
 
     def set_stats(self, stats: StatsReport) -> None:
         """Report *stats* for every replica of the engine."""
@@ -108,13 +112,14 @@ class EngineFeed:
                 link.wake()
 
     def forget_away(self) -> None:
-        """Tell nobody any more what engines held that have been away for long."""
+        """Tell nobody any more what engines held that have been away for long, until back."""
         long_ago_ns = (
             self._parts.clock.monotonic_ns() - self._parts.settings.engine.forgotten_after_ns
         )
         for rank, since_ns in list(self._away_since_ns.items()):
             if since_ns <= long_ago_ns:
                 self.router.forget(rank)
+                self._forgotten.add(rank)
                 del self._away_since_ns[rank]
 
     def expire_slices(self) -> Iterator[None]:
@@ -134,6 +139,13 @@ class EngineFeed:
         for _, mapper in list(self.router.replicas()):
             while mapper.reclaim(entries_max):
                 yield
+
+    def _tell_again(self, rank: int) -> None:
+        """Tell what a rank holds that is back: servers were not told, or have let it expire."""
+        for replica_id in self.router.replicas_of(rank) & self._known.keys():
+            for link in self._parts.links:
+                link.lane(self._known[replica_id]).repeat()
+                link.wake()
 
     def _change(self, replica_id: str, operations: list[Operation]) -> None:
         parts = self._known.get(replica_id)

@@ -114,6 +114,10 @@ class RankRouter:
         for rank in self._ranks_of(source_rank):
             self.mapper_of(rank).forget(rank)
 
+    def replicas_of(self, source_rank: int) -> set[str]:
+        """Return the replicas that a socket's ranks belong to."""
+        return set(map(self.replica_of, self._ranks_of(source_rank)))
+
     def _ranks_of(self, source_rank: int) -> list[int]:
         """Return the rank of a socket and those that were named there and are followed."""
         named = self._named.get(source_rank, ())

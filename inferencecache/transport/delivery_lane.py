@@ -143,6 +143,11 @@ class Lane:
         if self._resync is None and self._renewal is None:
             self._renewal = self.parts.held.live_set(include_doubtful=False)
 
+    def repeat(self) -> None:
+        """Begin the slow repetition anew, whatever is under way may have left something out."""
+        if not self.outbox.needs_live_set:
+            self._renewal = self.parts.held.live_set(include_doubtful=False)
+
     def prepare_resync(self, keys_max: int) -> Iterator[None]:
         """Queue more of the live set while fewer than *keys_max* keys are pending, in slices."""
         keys_max = min(keys_max, self._resync_keys_max)

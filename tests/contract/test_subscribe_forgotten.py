@@ -51,6 +51,34 @@ async def test_a_server_that_starts_anew_is_not_told_of_an_engine_that_is_long_g
                 assert matched(server, PROMPT) == expected
 
 
+async def test_an_engine_that_comes_back_after_long_is_told_of_at_once() -> None:
+    """It is the same and holds what it held; the servers have let that expire, or know nothing."""
+    async with asyncio.timeout(2 * LIMIT_S), engine_sockets() as engine:
+        known = source(engine, forgotten_after_ns=0)
+        async with running_server(throwaway_server_settings(), Lines()) as first:
+            target = first.grpc_target
+        async with running_producer(producer_settings(known, servers=target), Lines()) as producer:
+            async with server_at(target):
+                await producer.wait_synced()
+                await engine.subscribed.wait()
+                await engine.publish(batch(map_store([1], PROMPT)))
+                await producer.until(lambda: producer.stats.sources[0].expected == 1)
+                await producer.drained()
+                past = engine.ring
+                await engine.stop()
+                while told(producer, include_doubtful=True):
+                    await asyncio.sleep(0)
+            await producer.until(lambda: not producer.stats.servers[0].is_connected)
+            async with server_at(target) as server:
+                await producer.until(lambda: producer.stats.servers[0].resyncs == 2)
+                await producer.drained()
+                assert matched(server, PROMPT) == 0
+                engine.start()
+                engine.ring |= past
+                await producer.until(lambda: producer.stats.servers[0].delivered_keys == 2)
+                assert matched(server, PROMPT) == 16
+
+
 async def test_the_last_messages_of_an_engine_that_is_gone_do_not_bring_it_back() -> None:
     """A producer that is behind reads them after it has heard that the connection is lost."""
     messages, blocks = 20, 1_000
