@@ -82,6 +82,15 @@ class PickerSettings:
         minimum=NS_PER_MS,
         help="Longest silence within an upload; how long the whole takes does not matter.",
     )
+    begin_wait_ns: int = knob(
+        20 * NS_PER_MS,
+        flag="picker-begin-wait",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Longest wait of an upload, or a report, while the requests before it are at work; "
+        "0 has none wait.",
+    )
     body_ttl_ns: int = knob(
         60 * NS_PER_S,
         flag="picker-body-ttl",

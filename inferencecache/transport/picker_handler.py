@@ -26,6 +26,7 @@ from inferencecache.transport.picker_download import send_body
 from inferencecache.transport.picker_headers import passed_headers
 from inferencecache.transport.picker_pick import PickRunner
 from inferencecache.transport.picker_upload import Uploads
+from inferencecache.transport.quiet_turns import QuietTurns
 from inferencecache.transport.rpc_table import RpcHandler, rpc_handlers
 
 PICKER_SERVICE: Final = pb.DESCRIPTOR.services_by_name["Picker"]
@@ -66,12 +67,14 @@ class PickerHandler:
         self._chunk_bytes = min(settings.pull_chunk_bytes, settings.chunk_bytes_max)
         self._identifier_bytes_max = settings.identifier_bytes_max
         self._guard = parts.guard
+        self._quiet = QuietTurns(parts.runner.clock, settings.begin_wait_ns)
 
     async def push_body(
         self, request_iterator: AsyncIterator[Chunk | None], context: Context
     ) -> pb.PushBodyResponse:
         """Take a body in; for which tenant is said later, by `Pick`."""
         require_any(self._guard, "PushBody", context, Access.READ)
+        await self._quiet.take()
         return await self._uploads.receive(request_iterator, context)
 
     async def pick(self, request: pb.PickRequest, context: Context) -> pb.PickResponse:
@@ -95,6 +98,7 @@ class PickerHandler:
         self, request: pb.ReportFirstTokenRequest, _context: Context
     ) -> pb.ReportFirstTokenResponse:
         """Learn that the destination has begun to answer."""
+        await self._quiet.take()
         is_known = self._plane.first_token(request.response_id, first_token_report(request))
         self._metrics.reported("ReportFirstToken", is_known=is_known)
         return pb.ReportFirstTokenResponse(acknowledged=is_known)
@@ -103,6 +107,7 @@ class PickerHandler:
         self, request: pb.ReportFinalTokenRequest, _context: Context
     ) -> pb.ReportFinalTokenResponse:
         """Learn that the answer is complete."""
+        await self._quiet.take()
         report, flaws = usable(final_token_report(request))
         is_known = self._plane.final_token(request.response_id, report)
         self._metrics.reported("ReportFinalToken", is_known=is_known)
