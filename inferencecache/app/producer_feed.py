@@ -104,8 +104,8 @@ class EngineFeed:
             self._forgotten.remove(rank)
             self._tell_again(rank)
 
-    def set_stats(self, stats: StatsReport) -> None:
-        """Report *stats* for every replica of the engine."""
+    def set_stats(self, stats: StatsReport | None) -> None:
+        """Report *stats* for every replica of the engine; None to repeat the last ones nowhere."""
         for parts in self._known.values():
             for link in self._parts.links:
                 link.lane(parts).set_stats(stats)

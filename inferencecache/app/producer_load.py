@@ -29,7 +29,7 @@ class LoadParts:
     Attributes:
         settings: The engine.
         scraper: Fetches its page.
-        report: Takes the replica's numbers.
+        report: Takes the replica's numbers; None where the last ones are stale.
         heard: Returns how many messages the engine has published, as far as is known.
         clock: Time.
         log: Where an operator is told of a signal that went stale.
@@ -38,7 +38,7 @@ class LoadParts:
 
     settings: SourceSettings
     scraper: PageScraper
-    report: Callable[[StatsReport], None]
+    report: Callable[[StatsReport | None], None]
     heard: Callable[[], int]
     clock: Clock
     log: EventLog
@@ -122,6 +122,7 @@ class LoadSignal:
             self._parts.log.warning("load_signal_failed", replica=self._name, reason=reason)
         elif not self.is_stale:
             self.is_stale = True
+            self._parts.report(None)
             self._parts.log.error("load_signal_stale", replica=self._name, reason=reason)
 
     def _watch_silence(self, load: EngineLoad) -> None:

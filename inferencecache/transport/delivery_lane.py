@@ -117,10 +117,10 @@ class Lane:
         if self.first_change_ns is None and not self.outbox.is_empty:
             self.first_change_ns = now_ns
 
-    def set_stats(self, stats: StatsReport) -> None:
-        """Send *stats* next, in place of any that are not sent yet."""
+    def set_stats(self, stats: StatsReport | None) -> None:
+        """Send *stats* next, in place of any that are not sent yet; None to send none any more."""
         self._stats = stats
-        self._has_new_stats = True
+        self._has_new_stats = stats is not None
 
     def lose(self) -> None:
         """Note that the server may have forgotten everything; nothing gathers until it is back."""

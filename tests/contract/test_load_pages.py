@@ -26,7 +26,7 @@ class Desk:
 
     page: EnginePage
     signal: LoadSignal
-    reports: list[StatsReport] = field(default_factory=list)
+    reports: list[StatsReport | None] = field(default_factory=list)
 
     async def look(self, text: str) -> StatsReport | None:
         """Serve *text*, look once, and return the report, if there was one."""
@@ -43,7 +43,7 @@ async def desk(hash_scheme: str = "vllm", model: str = "") -> AsyncIterator[Desk
         engine=EngineSettings(replica_id="r", hash_scheme=hash_scheme),
         load=LoadSettings(engine_model_name=model, concurrency_ceiling=100),
     )
-    reports: list[StatsReport] = []
+    reports: list[StatsReport | None] = []
     async with engine_page() as page, aiohttp.ClientSession() as session:
         parts = LoadParts(
             settings=settings,

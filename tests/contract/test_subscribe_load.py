@@ -66,6 +66,22 @@ async def test_three_failures_make_the_signal_stale_and_one_success_heals_it() -
         assert found.log.events.count("load_signal_stale") == 1
 
 
+async def test_stale_numbers_are_told_to_nobody_again() -> None:
+    """After a clear, at a server that starts anew for example, they would look like new ones."""
+    async with engine_page() as page, beside(page) as found:
+        page.text = vllm_page(running=64)
+        await found.synced()
+        await reported(found, 0.25)
+        page.status = 500
+        await found.until(lambda: "load_signal_stale" in found.log.events)
+        await found.engine.publish(batch(map_store([1], T16), map_clear()))
+        await found.settled(1)
+        assert stats(found) is None
+
+        page.status = 200
+        await reported(found, 0.25)
+
+
 async def test_a_page_without_load_gauges_makes_no_report() -> None:
     """What is unknown is not reported as idle."""
     async with engine_page() as page, beside(page) as found:
