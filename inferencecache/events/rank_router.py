@@ -35,6 +35,7 @@ class RankRouter:
         self._mappers: dict[str, EventMapper] = {}
         self._named: dict[int, set[int]] = {}
         self._absent: set[int] = set()
+        self._forgotten: set[int] = set()
         self.refused_ranks = 0
 
     def replica_of(self, rank: int) -> str:
@@ -80,6 +81,8 @@ class RankRouter:
         yield from steps
         if self._follows(rank):
             self.mapper_of(rank).vouch(rank, is_there=source_rank not in self._absent)
+            if source_rank in self._forgotten:
+                self.mapper_of(rank).forget(rank)
         else:
             self._named.get(source_rank, set()).discard(rank)
 
@@ -104,6 +107,7 @@ class RankRouter:
         """Note whether the engine behind a socket is there, and still the same."""
         if is_there:
             self._absent.discard(source_rank)
+            self._forgotten.discard(source_rank)
         else:
             self._absent.add(source_rank)
         for rank in self._ranks_of(source_rank):
@@ -111,6 +115,7 @@ class RankRouter:
 
     def forget(self, source_rank: int) -> None:
         """Tell nobody any more what a socket's ranks hold, until their engine is back."""
+        self._forgotten.add(source_rank)
         for rank in self._ranks_of(source_rank):
             self.mapper_of(rank).forget(rank)
 

@@ -190,6 +190,18 @@ def test_a_rank_named_by_an_engine_that_is_gone_is_not_kept_alive() -> None:
     assert is_kept_alive()
 
 
+def test_a_rank_named_by_an_engine_that_is_forgotten_is_forgotten() -> None:
+    """Its last messages may be read that late; once it is back, all of its ranks are."""
+    router = RankRouter("pod", MapperSettings(), separate_ranks=True)
+    router.vouch(0, is_there=False)
+    router.forget(0)
+    for _ in router.steps(batch_of([stored([1], ONE)], rank=3), lambda *_: None, 0, 0):
+        continue
+    assert list(router.mapper_of(3).live_set(include_doubtful=True)) == []
+    router.vouch(0, is_there=True)
+    assert len(list(router.mapper_of(3).live_set(include_doubtful=True))) == 1
+
+
 def test_keys_of_one_block_are_told_at_their_own_tiers() -> None:
     """Another prompt may hold the first of them better; the rest has nobody else to tell it."""
     producer = Producer()
