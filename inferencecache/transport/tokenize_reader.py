@@ -6,7 +6,7 @@ an exception.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -34,7 +34,6 @@ from inferencecache.picker.prompt.read_prompt import (
 from inferencecache.picker.request import Api
 from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.transport import tokenize_catalog as catalog
-from inferencecache.transport.giving_way import giving_way
 from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.tokenize_engine import EngineTokenizer
 from inferencecache.transport.tokenize_files import place_of
@@ -53,7 +52,15 @@ from inferencecache.transport.tokenize_plan import (
 )
 from inferencecache.transport.tokenize_shelf import Loaded, TokenizerShelf
 from inferencecache.transport.tokenize_watch import TokenizeWatch
-from inferencecache.transport.tokenize_work import TIMEOUT, Answer, TokenizeWork
+from inferencecache.transport.tokenize_work import (
+    TIMEOUT,
+    Answer,
+    Begun,
+    Finish,
+    TokenizeWork,
+    in_task,
+    in_thread,
+)
 
 MISSING: Final = NoBlocks(why="tokenizer_missing")
 FAILED: Final = NoBlocks(why="tokenizer_failed")
@@ -126,7 +133,8 @@ class TokenizingReader:
         compute = partial(guarded, partial(self._characters, api, body, seed))
         if body.length <= self._settings.token_ids_inline_bytes_max:
             return self._written(name, row, compute())
-        answer = await self._work.answer(name, lambda: self._written_beside(name, row, compute))
+        begin = in_thread(self._parts.threads, compute, partial(self._written, name, row))
+        answer = await self._work.answer(name, begin)
         if answer is TIMEOUT:
             self._parts.watch.failed(_of_characters(row), TIMEOUT.why, _SLOW)
         return answer
@@ -158,13 +166,6 @@ class TokenizingReader:
     async def stop(self) -> None:
         """End what is under way."""
         await self._work.stop()
-
-    async def _written_beside(
-        self, name: bytes, row: ModelRow, compute: Callable[[], Answer | WorkFailure]
-    ) -> Answer:
-        loop = asyncio.get_running_loop()
-        made = await loop.run_in_executor(self._parts.threads, giving_way, compute)
-        return self._written(name, row, made)
 
     def _written(self, name: bytes, row: ModelRow, made: Answer | WorkFailure) -> Answer:
         """Return blocks of characters, remembered, or said to have failed."""
@@ -204,8 +205,8 @@ class TokenizingReader:
         if isinstance(plan, Computed) and ask.body.length <= self._inline_bytes_max(plan):
             started_ns = self._parts.clock.monotonic_ns()
             result = plan.compute(named.beginnings)
-            return self._settled(name, ask, plan, result, started_ns), plan.by
-        answer = await self._work.answer(name, lambda: self._beside(named, ask, plan))
+            return self._settled(name, ask, plan, started_ns, result), plan.by
+        answer = await self._work.answer(name, partial(self._begin, named, ask, plan))
         if answer is TIMEOUT:
             self._parts.watch.failed(worker_set.key, TIMEOUT.why, _SLOW)
         return answer, plan.by
@@ -258,19 +259,17 @@ class TokenizingReader:
             return self._settings.token_ids_inline_bytes_max
         return self._settings.inline_bytes_max
 
-    async def _beside(self, named: PromptName, ask: Ask, plan: Plan) -> Answer:
-        """Follow *plan* while others go on."""
+    def _begin(self, named: PromptName, ask: Ask, plan: Plan, finish: Finish) -> Begun:
+        """Begin to follow *plan* while others go on."""
         started_ns = self._parts.clock.monotonic_ns()
+        settle = partial(self._settled, named.whole, ask, plan, started_ns)
         if isinstance(plan, Fetched):
-            result = await plan.fetch()
-        else:
-            loop = asyncio.get_running_loop()
-            compute = partial(plan.compute, named.beginnings)
-            result = await loop.run_in_executor(self._parts.threads, giving_way, compute)
-        return self._settled(named.whole, ask, plan, result, started_ns)
+            return in_task(plan.fetch, settle)(finish)
+        compute = partial(plan.compute, named.beginnings)
+        return in_thread(self._parts.threads, compute, settle)(finish)
 
     def _settled(
-        self, name: bytes, ask: Ask, plan: Plan, result: Result, started_ns: int
+        self, name: bytes, ask: Ask, plan: Plan, started_ns: int, result: Result
     ) -> Answer:
         """Return the answer that a plan led to, remembered, or said to have failed."""
         watch = self._parts.watch

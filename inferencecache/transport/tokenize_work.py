@@ -1,14 +1,51 @@
-"""Tokenizations under way: each prompt once, never too many, none waited for too long."""
+"""Tokenizations under way: each prompt once, never too many, none waited for too long.
+
+Rules of this file: from the end of work in a thread to whoever waits for it, the event loop turns
+twice and no task is made. A turn and a task cost more than what is new of many a conversation.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeVar
 
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
+from inferencecache.transport.giving_way import giving_way
 
+ResultT = TypeVar("ResultT")
 Answer = PromptBlocks | NoBlocks
 
 TIMEOUT: Final = NoBlocks(why="tokenizer_timeout")
+
+
+class Begun(Protocol):
+    """Work that can be called off."""
+
+    def cancel(self) -> bool:
+        """Do it no more, if that is still possible."""
+        ...
+
+
+Finish = Callable[[Callable[[], Answer]], None]
+"""Takes what gives the answer; called on the event loop, once."""
+
+Begin = Callable[[Finish], Begun]
+"""Begins work that will call what it is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """One tokenization.
+
+    Attributes:
+        begun: The work.
+        waiters: Who waits for it, in order.
+    """
+
+    begun: Begun
+    waiters: dict[asyncio.Future[Answer], None] = field(default_factory=dict)
 
 
 class TokenizeWork:
@@ -24,30 +61,104 @@ class TokenizeWork:
     def __init__(self, waiting_max: int, timeout_s: float) -> None:
         self._waiting_max = waiting_max
         self._timeout_s = timeout_s
-        self._running: dict[bytes, asyncio.Task[Answer]] = {}
+        self._running: dict[bytes, _Running] = {}
 
     def __len__(self) -> int:
         return len(self._running)
 
-    async def answer(self, name: bytes, start: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+    async def answer(self, name: bytes, begin: Begin) -> Answer:
         """Return the blocks of the prompt called *name*.
 
         Args:
             name: Of the prompt; where it is under way already, that is waited for.
-            start: Begins it.
+            begin: Begins it.
         """
-        task = self._running.get(name)
-        if task is None:
+        running = self._running.get(name)
+        if running is None:
             if len(self._running) >= self._waiting_max:
                 return TIMEOUT
-            task = self._running[name] = asyncio.get_running_loop().create_task(start())
-            task.add_done_callback(lambda _: self._running.pop(name))
-        done, _ = await asyncio.wait({task}, timeout=self._timeout_s)
-        return task.result() if done else TIMEOUT
+            running = _Running(begin(lambda make: self._finish(name, make)))
+            self._running[name] = running
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[Answer] = loop.create_future()
+        running.waiters[waiter] = None
+        timer = loop.call_later(self._timeout_s, _give_up, waiter)
+        try:
+            return await waiter
+        finally:
+            timer.cancel()
+            del running.waiters[waiter]
 
     async def stop(self) -> None:
         """End all of it."""
-        running = list(self._running.values())
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        running, self._running = self._running, {}
+        for work in running.values():
+            work.begun.cancel()
+            for waiter in work.waiters:
+                waiter.cancel()
+        tasks = [work.begun for work in running.values() if isinstance(work.begun, asyncio.Task)]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _finish(self, name: bytes, make: Callable[[], Answer]) -> None:
+        running = self._running.pop(name, None)
+        if running is None:  # called off
+            return
+        waiting = [waiter for waiter in running.waiters if not waiter.done()]
+        try:
+            answer = make()
+        except Exception as error:
+            if not waiting:
+                raise
+            for waiter in waiting:
+                waiter.set_exception(error)
+        else:
+            for waiter in waiting:
+                waiter.set_result(answer)
+
+
+def _give_up(waiter: asyncio.Future[Answer]) -> None:
+    if not waiter.done():
+        waiter.set_result(TIMEOUT)
+
+
+def in_thread(
+    threads: Executor, compute: Callable[[], ResultT], settle: Callable[[ResultT], Answer]
+) -> Begin:
+    """Return what begins work in a thread.
+
+    Args:
+        threads: Where.
+        compute: Does it.
+        settle: Makes an answer of what it came to, on the event loop.
+    """
+
+    def begin(finish: Finish) -> Begun:
+        loop = asyncio.get_running_loop()
+        work = threads.submit(giving_way, compute)
+
+        def tell(_: object) -> None:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+                loop.call_soon_threadsafe(finish, lambda: settle(work.result()))
+
+        work.add_done_callback(tell)
+        return work
+
+    return begin
+
+
+def in_task(
+    fetch: Callable[[], Coroutine[Any, Any, ResultT]], settle: Callable[[ResultT], Answer]
+) -> Begin:
+    """Return what begins work that waits for others.
+
+    Args:
+        fetch: Does it.
+        settle: Makes an answer of what it came to.
+    """
+
+    def begin(finish: Finish) -> Begun:
+        task = asyncio.get_running_loop().create_task(fetch())
+        task.add_done_callback(lambda _: finish(lambda: settle(task.result())))
+        return task
+
+    return begin

@@ -5,6 +5,7 @@ from threading import Event
 
 from fleets import row
 from prompt_rig import chat, prompt_rig, question
+from served_picker import until
 
 from inferencecache.picker.prompt import NoBlocks
 
@@ -62,7 +63,7 @@ async def test_characters_that_take_too_long_are_missing_until_they_are_there() 
         assert found == NoBlocks(why="tokenizer_timeout")
         released.set()
         await blocked
-        await asyncio.gather(*rig.prompts.reader._work._running.values())
+        await until(lambda: not rig.prompts.reader._work)
 
         assert (await rig.characters(many)).prompt_tokens == 5_250
         (line,) = rig.log.of("picker_prompt_without_tokens")

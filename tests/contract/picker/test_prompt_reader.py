@@ -9,6 +9,7 @@ from threading import Event
 import pytest
 from fleets import row
 from prompt_rig import BLOCK_TOKENS, chat, engines, prompt_rig, question
+from served_picker import until
 from small_tokenizers import BOS, EOS, TURN, plain_blocks, write_tokenizer
 
 from inferencecache.clock import NS_PER_S
@@ -196,7 +197,7 @@ async def test_a_tokenization_that_takes_too_long_is_there_for_the_next(tmp_path
         assert await rig.why(chat(("user", LONG)), members) == ("tokenizer_timeout", False)
         released.set()
         await blocked
-        await asyncio.gather(*rig.prompts.reader._work._running.values())
+        await until(lambda: not rig.prompts.reader._work)
         await rig.exact(chat(("user", LONG)), members)
 
         assert rig.results()["remembered"] == 1

@@ -1,0 +1,190 @@
+"""Tokenizations under way: shared, bounded, waited for only so long."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from threading import Event
+from typing import Any
+
+import pytest
+
+from inferencecache.picker.prompt.blocks import NoBlocks
+from inferencecache.transport.tokenize_work import (
+    TIMEOUT,
+    Answer,
+    Begin,
+    TokenizeWork,
+    in_task,
+    in_thread,
+)
+
+DONE = NoBlocks(why="done")
+FOREVER_S = 600.0
+
+
+def settled(why: str) -> Answer:
+    """Return the answer that a result leads to."""
+    return NoBlocks(why=why)
+
+
+@asynccontextmanager
+async def threads(gate: Event) -> AsyncIterator[ThreadPoolExecutor]:
+    """Provide one thread, and let it end."""
+    with ThreadPoolExecutor(1) as executor:
+        try:
+            yield executor
+        finally:
+            gate.set()
+
+
+def gated(executor: ThreadPoolExecutor, gate: Event, why: str = "done") -> Begin:
+    """Return work in a thread that ends when *gate* is open."""
+
+    def compute() -> str:
+        gate.wait()
+        return why
+
+    return in_thread(executor, compute, settled)
+
+
+async def ready(work: TokenizeWork, waiting: int) -> None:
+    """Let so many begin to wait for the only work there is."""
+    async with asyncio.timeout(30):
+        while sum(len(running.waiters) for running in work._running.values()) < waiting:
+            await asyncio.sleep(0)
+
+
+async def gone(work: TokenizeWork) -> None:
+    """Wait until nothing is under way."""
+    async with asyncio.timeout(30):
+        while work:
+            await asyncio.sleep(0)
+
+
+async def test_all_who_ask_for_a_prompt_share_its_work() -> None:
+    """It is begun once, and is nobody's afterwards."""
+    work, gate = TokenizeWork(1, FOREVER_S), Event()
+    async with threads(gate) as executor:
+        asking = [
+            asyncio.create_task(work.answer(b"a", gated(executor, gate, str(number))))
+            for number in range(3)
+        ]
+        await ready(work, 3)
+        gate.set()
+
+        assert await asyncio.gather(*asking) == [NoBlocks(why="0")] * 3
+        assert not work
+        assert await work.answer(b"a", gated(executor, gate)) == DONE
+
+
+async def test_more_work_than_there_may_be_is_not_begun() -> None:
+    """It is as if it took too long; what is under way already is still shared."""
+    work, gate = TokenizeWork(1, FOREVER_S), Event()
+    async with threads(gate) as executor:
+        first = asyncio.create_task(work.answer(b"a", gated(executor, gate)))
+        await ready(work, 1)
+        assert await work.answer(b"b", gated(executor, gate)) is TIMEOUT
+        second = asyncio.create_task(work.answer(b"a", gated(executor, gate)))
+        await ready(work, 2)
+        gate.set()
+
+        assert await asyncio.gather(first, second) == [DONE, DONE]
+
+
+async def test_work_that_takes_too_long_goes_on() -> None:
+    """Who waited goes without; it ends for who asks later."""
+    work, gate = TokenizeWork(1, 0.01), Event()
+    async with threads(gate) as executor:
+        assert await work.answer(b"a", gated(executor, gate)) is TIMEOUT
+        assert len(work) == 1
+        gate.set()
+        await gone(work)
+
+
+async def test_who_gives_up_takes_nothing_from_others() -> None:
+    """A caller that is cancelled leaves the work to the rest."""
+    work, gate = TokenizeWork(1, FOREVER_S), Event()
+    async with threads(gate) as executor:
+        first = asyncio.create_task(work.answer(b"a", gated(executor, gate)))
+        second = asyncio.create_task(work.answer(b"a", gated(executor, gate)))
+        await ready(work, 2)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        gate.set()
+
+        assert await second == DONE
+
+
+async def test_what_is_raised_reaches_all_who_wait() -> None:
+    """In a thread, in a task, and while the answer is made; the name is free again."""
+    work, gate = TokenizeWork(1, FOREVER_S), Event()
+
+    def fail() -> str:
+        raise ArithmeticError
+
+    async def fail_later() -> str:
+        raise ArithmeticError
+
+    def fail_to_settle(_: str) -> Answer:
+        raise ArithmeticError
+
+    async with threads(gate) as executor:
+        for begin in (
+            in_thread(executor, fail, settled),
+            in_thread(executor, str, fail_to_settle),
+            in_task(fail_later, settled),
+        ):
+            with pytest.raises(ArithmeticError):
+                await work.answer(b"a", begin)
+            assert not work
+
+
+async def test_what_is_raised_when_nobody_waits_is_reported() -> None:
+    """The event loop tells of it."""
+    work, gate = TokenizeWork(1, 0.01), Event()
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+
+    def fail() -> str:
+        gate.wait()
+        raise ArithmeticError
+
+    async with threads(gate) as executor:
+        assert await work.answer(b"a", in_thread(executor, fail, settled)) is TIMEOUT
+        gate.set()
+        await gone(work)
+
+    assert [type(context["exception"]) for context in told] == [ArithmeticError]
+
+
+async def test_stopping_ends_work_and_waiting() -> None:
+    """Tasks end, threads that have not begun do not begin, and what ends later is nobody's."""
+    work, gate = TokenizeWork(3, FOREVER_S), Event()
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def fetch() -> str:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return "never"
+
+    async with threads(gate) as executor:
+        asking = [
+            asyncio.create_task(work.answer(b"a", gated(executor, gate))),
+            asyncio.create_task(work.answer(b"b", gated(executor, gate))),
+            asyncio.create_task(work.answer(b"c", in_task(fetch, settled))),
+        ]
+        await ready(work, 3)
+        await begun.wait()
+        await work.stop()
+        assert ended.is_set()
+        assert not work
+        answers = await asyncio.gather(*asking, return_exceptions=True)
+        gate.set()
+
+    assert [type(answer) for answer in answers] == [asyncio.CancelledError] * 3
+    await asyncio.sleep(0)  # what the thread had to tell has been heard
