@@ -1,5 +1,7 @@
 """Why a Pick came out as it did, for people; nothing of a prompt, and no secret."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -57,5 +59,5 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     is_counted: bool
     prompt_tokens: int
     prefix: str
-    candidates: tuple[ExplainedCandidate, ...]
+    candidates: Sequence[ExplainedCandidate]
     candidates_total: int

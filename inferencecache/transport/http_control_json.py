@@ -31,7 +31,7 @@ def plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, (frozenset, set)):
         return sorted(map(plain, value))
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return [plain(part) for part in value]
     return value
 

@@ -59,18 +59,20 @@ class FleetChooser:
         """Whether anything could stand in for a model that a body does not name."""
         return self.in_force.index.may_lack_model
 
-    async def choose(self, question: Question) -> Choice | Refusal:
-        """Return where *question* goes, or why nowhere."""
-        return await self._answer(question, is_rehearsal=False)
-
     async def rehearse(self, question: Question) -> Choice | Refusal:
         """Return where *question* would go by now, as if nobody had asked.
 
         Plugins that are asked on the way there may take note of it, as they may of anything.
         """
-        return await self._answer(question, is_rehearsal=True)
+        return await self.choose(question, is_rehearsal=True)
 
-    async def _answer(self, question: Question, *, is_rehearsal: bool) -> Choice | Refusal:
+    async def choose(self, question: Question, *, is_rehearsal: bool = False) -> Choice | Refusal:
+        """Return where *question* goes, or why nowhere.
+
+        Args:
+            question: What has to be chosen for.
+            is_rehearsal: See :meth:`rehearse`.
+        """
         in_force = self.in_force
         scope = self._scope(question)
         if isinstance(scope, Refusal):

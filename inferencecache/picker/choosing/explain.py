@@ -1,16 +1,16 @@
 """Say how a Pick came about."""
 
 from collections.abc import Mapping, Sequence
-from itertools import islice, repeat
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final
 
 import msgspec
 
+from inferencecache.picker.choosing.explained_rows import Columns, ExplainedRows
 from inferencecache.picker.choosing.outlook import Outlook
 from inferencecache.picker.choosing.scope import Scope
 from inferencecache.picker.choosing.survey import Barrier, Survey, Surveyed
 from inferencecache.picker.choosing.windows import ContextNeed
-from inferencecache.picker.explanation import ExplainedCandidate as Row
 from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline import EndpointView, Ranking
@@ -46,12 +46,16 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     tier: str = ""
     ranking: Ranking | None = None
 
+    @property
+    def free(self) -> int:
+        """How many could be picked."""
+        return sum([len(views) for _, views in self.views])
+
 
 def explained(account: Account, candidates_max: int) -> Explanation:
     """Return *account* as it is kept, with at most *candidates_max* candidates."""
     pool = account.scope.pool.pool.key
     kept_away = _kept_away(account)
-    free = sum([len(views) for _, views in account.views])
     return Explanation(
         pool=str(pool) if pool.name else "",
         model=account.scope.model,
@@ -59,60 +63,44 @@ def explained(account: Account, candidates_max: int) -> Explanation:
         is_counted=account.need.is_exact,
         prompt_tokens=account.outlook.prompt_tokens,
         prefix=account.outlook.found.source,
-        candidates=_rows(account, _looked_at(account, kept_away, candidates_max)),
-        candidates_total=free + len(kept_away),
+        candidates=ExplainedRows(_columns(account, kept_away, candidates_max)),
+        candidates_total=account.free + len(kept_away),
     )
 
 
-class _LookedAt(NamedTuple):
-    """Candidates, those that were ranked first and the best of them first.
-
-    Attributes:
-        candidates: As many as are wanted.
-        tiers: The tier of each; empty for those that were kept away.
-        scores: Of those that were ranked.
-    """
-
-    candidates: list[Candidate]
-    tiers: list[str]
-    scores: list[float]
-
-
-def _looked_at(account: Account, kept_away: Sequence[Surveyed], candidates_max: int) -> _LookedAt:
-    """Return what was ranked, what could have been, and what was kept away."""
+def _columns(account: Account, kept_away: Sequence[Surveyed], candidates_max: int) -> Columns:
+    """Return what is known of whoever was ranked, could have been, and was kept away."""
     order = account.ranking.order[:candidates_max] if account.ranking is not None else ()
     candidates = [scored.endpoint.candidate for scored in order]
     tiers = [account.tier] * len(order)
     if len(order) < candidates_max:
-        ranked = {candidate.name for candidate in candidates}
+        _add_others(account, kept_away, candidates_max, (candidates, tiers))
+    away = _barriers(account)
+    return Columns(
+        facts=account.outlook.facts_of(candidates, predicts=account.predicts),
+        tiers=tiers,
+        barriers=[away.get(each.name, _NO_BARRIER) for each in candidates] if away else None,
+        scores=[scored.score for scored in order],
+    )
+
+
+def _add_others(
+    account: Account,
+    kept_away: Sequence[Surveyed],
+    candidates_max: int,
+    found: tuple[list[Candidate], list[str]],
+) -> None:
+    """Add to *found*, candidates and their tiers, those that were not ranked, as far as wanted."""
+    candidates, tiers = found
+    ranked = {candidate.name for candidate in candidates}
+    if len(ranked) < account.free:
         for tier, views in account.views:
             others = (view.candidate for view in views if view.name not in ranked)
             candidates.extend(islice(others, candidates_max - len(candidates)))
             tiers += [tier] * (len(candidates) - len(tiers))
-        kept = kept_away[: candidates_max - len(candidates)]
-        candidates += [surveyed.candidate for surveyed in kept]
-        tiers += [""] * len(kept)
-    return _LookedAt(candidates, tiers, [scored.score for scored in order])
-
-
-def _rows(account: Account, found: _LookedAt) -> tuple[Row, ...]:
-    """Return what is known of each, made column by column: every Pick makes so many of them."""
-    outlook, barriers = account.outlook, _barriers(account)
-    candidates, scores = found.candidates, found.scores
-    unranked = len(candidates) - len(scores)
-    names = [candidate.name for candidate in candidates]
-    predicted = map(outlook.predicted_ms, candidates) if account.predicts else repeat(None)
-    columns = (
-        names,
-        found.tiers,
-        [candidate.model.name for candidate in candidates],
-        [barriers.get(name, _NO_BARRIER) for name in names] if barriers else repeat(_NO_BARRIER),
-        *outlook.facts_of(candidates),
-        predicted,
-        [*range(1, len(scores) + 1), *[0] * unranked],
-        scores + [0.0] * unranked,
-    )
-    return tuple(map(Row, *columns))
+    kept = kept_away[: candidates_max - len(candidates)]
+    candidates += [surveyed.candidate for surveyed in kept]
+    tiers += [""] * len(kept)
 
 
 def _kept_away(account: Account) -> Sequence[Surveyed]:

@@ -7,6 +7,7 @@ longest ago. Where the order rests on predictions, a candidate without one is le
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import nsmallest
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from inferencecache.picker.choosing.exploration import Exploration
@@ -123,13 +124,11 @@ class TtftRanker:
         return Ranked(self._ordered(known_ms, predicted), PREDICTED, tuple(unpredicted))
 
     def _ordered(self, times_ms: Sequence[float], views: Sequence[EndpointView]) -> Ranking:
-        turn_of, names = self._turns.get, [view.candidate.name for view in views]
-        rows = [
-            (ms, turn_of(name, 0), name, view)
-            for ms, name, view in zip(times_ms, names, views, strict=True)
-        ]
+        names = [view.candidate.name for view in views]
+        turns = map(self._turns.get, names, repeat(0))
+        rows = list(zip(times_ms, turns, names, views, strict=True))
         best = sorted(rows) if len(rows) <= _ORDERED_MAX else nsmallest(_ORDERED_MAX, rows)
-        order = tuple([_tuple(Scored, (view, ms)) for ms, _, _, view in best])
+        order = tuple([_tuple(Scored, (row[3], row[0])) for row in best])
         return Ranking(profile="", order=order, scored=tuple(views))
 
     def _explorable(self, tier: Tier, views: Sequence[EndpointView]) -> list[EndpointView]:

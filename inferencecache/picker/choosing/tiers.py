@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from inferencecache.picker.choosing.outlook import Knowledge
-from inferencecache.picker.fleet import Candidate, Tier, WorkerSet
-from inferencecache.picker.load import IDLE
+from inferencecache.picker.fleet import Candidate, Tier
 from inferencecache.picker.pipeline import EndpointView
 
 Views = list[tuple[Tier, list[EndpointView]]]
@@ -39,15 +38,16 @@ def saturation_of(candidates: Iterable[Candidate], knowledge: Knowledge, now_ns:
     Complexity: O(candidates).
     """
     requests, room = 0, 0
-    loads, hears_engines = knowledge.loads.loads, len(knowledge.signals)
+    load_of, hears_engines = knowledge.loads.loads.get, bool(knowledge.signals.latest)
     for candidate in candidates:
-        member = candidate.member
-        if isinstance(member, WorkerSet):
-            room += member.priors.concurrency_max
-            if hears_engines:
-                requests += knowledge.queue_of(candidate, now_ns).requests
-            else:
-                requests += loads.get(candidate.name, IDLE).requests
+        priors = candidate.priors
+        if priors is None:
+            continue
+        room += priors.concurrency_max
+        if hears_engines:
+            requests += knowledge.queue_of(candidate, now_ns).requests
+        elif load := load_of(candidate.name):
+            requests += load.requests
     return requests / room if room else 0.0
 
 
@@ -66,7 +66,7 @@ def in_order(views: Views, knowledge: Knowledge, now_ns: int, *, may_spill: bool
     full: list[TierTurn] = []
     spared: list[TierTurn] = []
     for tier, tier_views in views:
-        saturation = saturation_of((view.candidate for view in tier_views), knowledge, now_ns)
+        saturation = saturation_of([view.candidate for view in tier_views], knowledge, now_ns)
         is_full = saturation >= tier.saturation_max
         left = tier_views
         if full and not may_spill:

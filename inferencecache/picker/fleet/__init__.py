@@ -1,6 +1,6 @@
 """What can be picked: worker sets, providers, and the pools that group them."""
 
-from inferencecache.picker.fleet.candidate import Candidate
+from inferencecache.picker.fleet.candidate import Candidate, CandidateCard
 from inferencecache.picker.fleet.fleet import EMPTY_FLEET, Fleet
 from inferencecache.picker.fleet.member import (
     Endpoint,
@@ -29,6 +29,7 @@ __all__ = [
     "EMPTY_FLEET",
     "NO_LIMITS",
     "Candidate",
+    "CandidateCard",
     "ContextOverflow",
     "Endpoint",
     "EndpointRole",

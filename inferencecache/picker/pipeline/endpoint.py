@@ -2,30 +2,25 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline.attributes import NOTHING_KNOWN, Attributes
 from inferencecache.picker.pipeline.load import NO_LOAD, LoadSnapshot
 
 
-class EndpointView:
+class EndpointView(msgspec.Struct, eq=False):
     """One place that could serve a request; made for that request alone.
 
-    Args:
-        candidate: Which place.
-        load: What it had to do when the Pick looked.
-
     Attributes:
-        candidate: As given.
-        load: As given; the same for every plugin of the request.
+        candidate: Which place.
+        load: What it had to do when the Pick looked; the same for every plugin of the request.
         attributes: What producers said about this place for this request.
     """
 
-    __slots__ = ("attributes", "candidate", "load")
-
-    def __init__(self, candidate: Candidate, load: LoadSnapshot = NO_LOAD) -> None:
-        self.candidate = candidate
-        self.load = load
-        self.attributes: Attributes = NOTHING_KNOWN
+    candidate: Candidate
+    load: LoadSnapshot = NO_LOAD
+    attributes: Attributes = NOTHING_KNOWN
 
     def __repr__(self) -> str:
         return f"EndpointView({self.name})"

@@ -5,6 +5,7 @@ the speed that is believed of them, providers from what was seen lately or else 
 """
 
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from inferencecache.picker.fleet import Candidate, WorkerSet
 from inferencecache.picker.ttft.counted_time import counted_ms
@@ -20,10 +21,13 @@ class Foresight:
 
     Args:
         settings: What counts as evidence, and what is believed without.
+
+    Attributes:
+        settings: As given.
     """
 
     def __init__(self, settings: TtftSettings) -> None:
-        self._settings = settings
+        self.settings: Final = settings
         self._workers = WorkerPredictor(settings)
         self._providers = ProviderPredictor(settings)
         self._heard_ns: dict[str, int] = {}
@@ -42,9 +46,9 @@ class Foresight:
         """
         member = candidate.member
         if isinstance(member, WorkerSet):
-            return estimated_ttft_ms(situation, member.priors, self._settings)
+            return estimated_ttft_ms(situation, member.priors, self.settings)
         predicted_ms = self.predicted_ms(candidate, situation, prompt_tokens, now_ns)
-        return self._settings.provider_ms if predicted_ms is None else predicted_ms
+        return self.settings.provider_ms if predicted_ms is None else predicted_ms
 
     def predicted_ms(
         self, candidate: Candidate, situation: Situation, prompt_tokens: int, now_ns: int
@@ -106,11 +110,11 @@ class Foresight:
             self._providers.observe(
                 member.key, candidate.model.name, prompt_tokens, observed_ms, now_ns
             )
-        return counted_ms(observed_ms, self._settings)
+        return counted_ms(observed_ms, self.settings)
 
     def _has_streamed(self, name: str, now_ns: int) -> bool:
         streamed_ns = self._streamed_ns.get(name)
-        return streamed_ns is not None and now_ns - streamed_ns <= self._settings.window_ns
+        return streamed_ns is not None and now_ns - streamed_ns <= self.settings.window_ns
 
     def heard_ns(self, name: str) -> int:
         """Return when the candidate *name* last answered well; -1 if it never did."""
