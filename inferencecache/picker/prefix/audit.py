@@ -43,6 +43,9 @@ class CacheAudit:
 
     Args:
         settings: How fast it learns.
+
+    Attributes:
+        doubted: Those whose claims do not all come true; of any other each is believed.
     """
 
     def __init__(self, settings: PickerPrefixSettings) -> None:
@@ -52,6 +55,7 @@ class CacheAudit:
         self._suspect_reports = settings.suspect_reports
         self._suspect_agreement = settings.suspect_agreement
         self._records: dict[str, _Record] = {}
+        self.doubted: set[str] = set()
 
     def trust(self, endpoint: str, source: PrefixSource) -> float:
         """Return which share of a claim of *source* about *endpoint* to believe, 0 to 1."""
@@ -77,7 +81,9 @@ class CacheAudit:
         share = self._share(claim_tokens, cached_tokens)
         trusts = self._record(endpoint).trust
         before = trusts.get(source, 1.0)
-        trusts[source] = before + self._step * (share - before)
+        after = trusts[source] = before + self._step * (share - before)
+        if after != 1.0:
+            self.doubted.add(endpoint)
 
     def compared(self, endpoint: str, claim_tokens: int, cached_tokens: int) -> None:
         """Learn how far the index agrees with an engine about a prompt.
@@ -130,6 +136,7 @@ class CacheAudit:
         """Forget all but *endpoints*."""
         for endpoint in [name for name in self._records if name not in endpoints]:
             del self._records[endpoint]
+        self.doubted.intersection_update(endpoints)
 
     def _share(self, tokens: int, found_tokens: int) -> float:
         """Return how much of *tokens* was found; engines round to blocks, which is as good."""

@@ -261,14 +261,13 @@ def _by_set(candidates: Sequence[Candidate]) -> list[_Group]:
     groups: dict[tuple[int, int], _Group] = {}
     last_member, last_row, members = None, None, list[Named]()
     for candidate in candidates:
-        member, endpoint, row = candidate.member, candidate.endpoint, candidate.model
-        if endpoint is None or not isinstance(member, WorkerSet):
+        known_as, member, row = candidate.known_as, candidate.member, candidate.model
+        if known_as is None or not isinstance(member, WorkerSet):
             continue
         if member is not last_member or row is not last_row:
             last_member, last_row = member, row
-            fresh: _Group = ((member, row), [])
-            _, members = groups.setdefault((id(member), id(row)), fresh)
-        members.append((candidate.name, endpoint.name))
+            _, members = groups.setdefault((id(member), id(row)), ((member, row), []))
+        members.append(known_as)
     return list(groups.values())
 
 

@@ -93,7 +93,7 @@ class PickedBlocks:
         if keys:
             shelf = self._shelves.setdefault(endpoint, Shelf())
             self._shelves.move_to_end(endpoint)
-            self.stretches -= sum(shelf.drop(now_ns - self._idle_ns))
+            self.stretches -= sum(shelf.drop(self.idle_since_ns(now_ns)))
             before = shelf.stretches
             expected_ns = min(expected_ns, now_ns + self._idle_ns)
             shelf.place(keys, now_ns, expected_ns, placing.number)
@@ -123,23 +123,9 @@ class PickedBlocks:
                 del self._shelves[placing.endpoint]
         self.settle(placing)
 
-    def held(self, endpoint: str, keys: bytes, now_ns: int, *, is_expected: bool = False) -> int:
-        """Return how many leading *keys* an endpoint was sent and is believed to hold.
-
-        Args:
-            endpoint: The candidate's name.
-            keys: Stretches of a prompt in order, 8 bytes each.
-            now_ns: Monotonic time.
-            is_expected: Whether only what is expected counts, since the engine says itself what it
-                holds; else everything that is not forgotten.
-
-        Complexity: O(runs) and a comparison of the keys.
-        """
-        shelf = self._shelves.get(endpoint)
-        if shelf is None:
-            return 0
-        alive_ns = now_ns if is_expected else now_ns - self._idle_ns
-        return shelf.held(keys, alive_ns, is_expected=is_expected)
+    def idle_since_ns(self, now_ns: int) -> int:
+        """Return since when nobody must have placed what is forgotten by *now_ns*."""
+        return now_ns - self._idle_ns
 
     def sweep(self, now_ns: int, runs_max: int) -> bool:
         """Let go of what was not placed for too long, and of what has left.
@@ -159,7 +145,7 @@ class PickedBlocks:
             room -= sum(1 for _ in islice(left.drop(), room))
             if not left.stretches:
                 self._left.popleft()
-        idle_ns = now_ns - self._idle_ns
+        idle_ns = self.idle_since_ns(now_ns)
         for endpoint, shelf in list(self._shelves.items()):
             gone = list(islice(shelf.drop(idle_ns), room))
             room -= len(gone)

@@ -103,6 +103,7 @@ class Claims:
         self._coldest_share = settings.storage_share
         self._seen_ns = parts.sightings.seen_ns
         self._stale_ns = settings.index_stale_ns
+        self._doubted = parts.audit.doubted
 
     def add(
         self,
@@ -121,52 +122,54 @@ class Claims:
             prompt: As that set sees it.
             now_ns: Monotonic time.
 
-        Complexity: O(members * runs of stretches).
+        Complexity: O(members * runs of stretches); a claim is put together once for all members of
+        whom the same is said.
         """
         heard_ns, index, is_answered = self._seen_ns.get, prompt.index, prompt.is_answered
-        silent_ns, keys = now_ns - self._stale_ns, prompt.keys.keys
-        shelves, held_by = self._parts.blocks.shelves, self._parts.blocks.held
+        silent_ns, keys, blocks = now_ns - self._stale_ns, prompt.keys.keys, self._parts.blocks
+        shelves, idle_ns, doubted = blocks.shelves, blocks.idle_since_ns(now_ns), self._doubted
+        alike: dict[_Said, Claim] = {}
         for name, replica_id in members:
+            shelf, found, held = shelves.get(name), index.get(replica_id), 0
+            if shelf is None and found is None:
+                continue
             is_heard = is_answered and heard_ns(replica_id, silent_ns) > silent_ns
-            held = held_by(name, keys, now_ns, is_expected=is_heard) if name in shelves else 0
-            found = index.get(replica_id)
-            if held or found is not None:
-                claim = claims[name] = self._claim(name, prompt, found, held, is_heard)
+            if shelf is not None:
+                held = shelf.held(keys, now_ns if is_heard else idle_ns, is_expected=is_heard)
+            said = (found, held, is_heard, name if name in doubted else "")
+            claim = alike.get(said)
+            if claim is None:
+                claim = alike[said] = self._claim(prompt, said)
+            if claim is not NO_CLAIM:
+                claims[name] = claim
                 if claim.match is not NO_MATCH:
                     matches[name] = claim.match
 
-    def _claim(
-        self,
-        name: str,
-        prompt: PromptAt,
-        found: IndexMatch | None,
-        held: int,
-        is_heard: bool,  # noqa: FBT001 - private
-    ) -> Claim:
-        """Return what is said of a worker.
-
-        Args:
-            name: The candidate's name.
-            prompt: As its set sees it.
-            found: What the index says.
-            held: Stretches that it was sent.
-            is_heard: Whether it says itself what it holds.
-        """
-        trust, tokens_max = self._parts.audit.trust, prompt.tokens_max
+    def _claim(self, prompt: PromptAt, said: "_Said") -> Claim:
+        """Return what is made of what is said of a worker; NO_CLAIM where nobody says anything."""
+        found, held, is_heard, doubted = said
+        if found is None and not held:
+            return NO_CLAIM
+        tokens_max, trust = prompt.tokens_max, self._parts.audit.trust
         index_tokens = precise = memory_tokens = remembered = 0
         if found is not None:
-            index_tokens, tier = found
-            index_tokens = min(index_tokens, tokens_max)
-            share = self._shares.get(tier, self._coldest_share) * trust(name, _PRECISE)
+            index_tokens = min(found.tokens, tokens_max)
+            share = self._shares.get(found.tier, self._coldest_share) * trust(doubted, _PRECISE)
             precise = int(index_tokens * share)
         memory = _SPECULATIVE if is_heard else _APPROXIMATE
         if held:
             memory_tokens = remembered = min(prompt.keys.tokens_of(held), tokens_max)
             if not is_heard:
-                remembered = int(memory_tokens * trust(name, memory))
+                remembered = int(memory_tokens * trust(doubted, memory))
         match = NO_MATCH
         if remembered > precise:
             match = CandidateMatch(remembered, memory)
         elif precise:
             match = CandidateMatch(precise, _PRECISE)
         return Claim(index_tokens, memory_tokens, memory, match)
+
+
+_Said = tuple[IndexMatch | None, int, bool, str]
+"""What the index says of a worker, how many stretches it was sent, whether it says itself what it
+holds, and its name if claims about it have to be doubted; whatever is said of several is the same
+claim for all of them."""
