@@ -35,13 +35,14 @@ class IndexMatches:
         settings: How long a chain may be, and how much of it is matched in one go.
     """
 
-    __slots__ = ("_blocks_max", "_clock", "_index", "_slice_blocks")
+    __slots__ = ("_blocks_max", "_clock", "_index", "_packed", "_slice_blocks")
 
     def __init__(self, index: PrefixIndex, clock: Clock, settings: LookupSettings) -> None:
         self._index = index
         self._clock = clock
         self._blocks_max = settings.chain_blocks_max
         self._slice_blocks = settings.match_slice_blocks
+        self._packed = (b"", packed(b""))
 
     def at_once(self, question: IndexQuestion) -> IndexFound | None:
         """Return who holds what, None where it takes more than one slice.
@@ -83,11 +84,17 @@ class IndexMatches:
     def _chain(
         self, question: IndexQuestion
     ) -> tuple[PartitionKey, PackedHashes, bytes | list[int]]:
-        hashes = packed(question.hashes[: self._blocks_max * _HASH_BYTES])
+        hashes = self._packed_once(question.hashes[: self._blocks_max * _HASH_BYTES])
         tokens = question.block_tokens
         is_small = tokens <= _COUNT_BYTES_MAX
         counts = bytes((tokens,)) * len(hashes) if is_small else [tokens] * len(hashes)
         return PartitionKey(*question.domain), hashes, counts
+
+    def _packed_once(self, hashes: bytes) -> PackedHashes:
+        """Return *hashes* packed; several questions of one Pick are about the same object."""
+        if hashes is not self._packed[0]:
+            self._packed = (hashes, packed(hashes))
+        return self._packed[1]
 
     def _found(self, key: PartitionKey, candidates: Iterable[Candidate]) -> IndexFound:
         if key.tenant_id == PROBE_TENANT_ID:

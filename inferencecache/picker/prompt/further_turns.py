@@ -17,7 +17,6 @@ a special token might lie on the border that is none in the longer text.
 
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -111,14 +110,16 @@ def with_turns(
         _place_in_turns(place, turn, starts)
         for place in accumulate(map(len, pieces[:-1]), initial=offset)
     ]
-    text = replace(
-        learned.text,
+    text = KnownText(
+        hashes=learned.text.hashes,
+        names=learned.text.names,
+        tokens=learned.text.tokens,
         turns=known.turns[:start] + tuple(number for number, _ in places),
         offsets=known.offsets[:start] + tuple(before for _, before in places),
         characters=known.characters + sum(map(len, pieces)),
         beginning=beginning,
     )
-    return replace(learned, text=text)
+    return Learned(blocks=learned.blocks, text=text, former=learned.former)
 
 
 def _place_in_turns(place: int, first: int, starts: Sequence[int]) -> tuple[int, int]:

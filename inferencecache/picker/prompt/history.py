@@ -9,12 +9,12 @@ kept, and for each mark its name and how many tokens stand before it. A name is 
 everything before the mark: two texts with a name in common have the same tokens up to there.
 
 A text is then tokenized from a mark on: the last one that is known, or one before it, because no
-tokens are kept. Hashes go on at the first whole block behind the place where tokenizing begins,
-and that block must end before what is new.
+tokens are kept. Hashes go on at the first block that does not end before what is new, and that
+block must begin behind the place where tokenizing begins.
 
 Example, blocks of 4 tokens: marks with 0, 9 and 21 tokens before them are known, and the text
-differs only behind the last. Tokenized is from 9 on; the blocks up to 12 are known, block 12 to 16
-is the first that is hashed anew, and 12 lies before 21.
+differs only behind the last. Tokenized is from 9 on; the blocks up to 20 are known, block 20 to 24
+is the first that is hashed anew, and 20 lies behind 9.
 
 Where a template goes on from what it wrote for a shorter conversation, that need not be written
 again. A text is then found by the name of all turns that it was made of, as they stand in a body;
@@ -253,7 +253,7 @@ def blocks_from(
     """Return the blocks of a text of which the pieces from a mark on are given.
 
     Args:
-        start: Number of the mark; the first whole block behind it ends before what is new.
+        start: Number of the mark; a block begins between it and what is new.
         pieces: Behind that mark.
         known: What is known of the text.
         encode: Tokenizes pieces.
@@ -263,12 +263,12 @@ def blocks_from(
     before = former.text.tokens[: start + 1]
     encoded = encode(list(pieces))
     counts = list(accumulate(map(len, encoded), initial=before[-1]))
-    first = -(-before[-1] // block_tokens)
-    hashes = former.text.hashes[: first * KEY_BYTES]
-    parent = int.from_bytes(hashes[-KEY_BYTES:], "big") if hashes else None
-    whole = (first * block_tokens - before[-1]) * TOKEN_BYTES
-    further = packed_prefix_hashes(packed_tokens(encoded)[whole:], block_tokens, parent)
-    hashes += wire_bytes(further)
+    first = former.text.tokens[former.number] // block_tokens
+    kept = memoryview(former.text.hashes)[: first * KEY_BYTES]
+    parent = int.from_bytes(kept[-KEY_BYTES:], "big") if first else None
+    behind = (first * block_tokens - before[-1]) * TOKEN_BYTES
+    further = packed_prefix_hashes(packed_tokens(encoded)[behind:], block_tokens, parent)
+    hashes = b"".join((kept, wire_bytes(further)))
     return Learned(
         blocks=PromptBlocks(
             hashes=hashes, block_tokens=block_tokens, prompt_tokens=counts[-1], is_exact=True

@@ -71,3 +71,16 @@ def test_the_end_of_a_chain_that_is_too_long_is_ignored() -> None:
     found = IndexMatches(rig.plane.index, rig.clock, settings).at_once(question(tokens(640)))
     assert found is not None
     assert dict(found.matches) == {"a": IndexMatch(160, 1)}
+
+
+def test_questions_in_turn_are_answered_each_by_its_own_hashes() -> None:
+    """The same object again, an equal one, and another in between."""
+    rig = PrefixRig()
+    rig.report("a", tokens(640))
+    matches = IndexMatches(rig.plane.index, rig.clock, LookupSettings())
+    long, short = question(tokens(640)), question(tokens(320))
+    for asked in (long, long, short, question(tokens(640)), short, short, long):
+        found = matches.at_once(asked)
+        assert found is not None
+        held = len(asked.hashes) // 8 * 16
+        assert dict(found.matches) == {"a": IndexMatch(held, 1)}
