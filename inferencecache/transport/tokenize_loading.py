@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.settings.picker_prompt import PickerPromptSettings
+from inferencecache.transport.tokenize_content import TokenizerContent
 from inferencecache.transport.tokenize_files import LoadLimits, TokenizerPlace
 from inferencecache.transport.tokenize_guard import WorkFailure, guarded
 
@@ -27,11 +28,19 @@ def load_limits(settings: PickerPromptSettings, clock: Clock) -> LoadLimits:
     )
 
 
-def load_guarded(place: TokenizerPlace, limits: LoadLimits) -> "LocalTokenizer | WorkFailure":
-    """Return the tokenizer at *place*, or why there is none."""
+def load_guarded(
+    place: TokenizerPlace, limits: LoadLimits, content: TokenizerContent | None = None
+) -> "LocalTokenizer | WorkFailure":
+    """Return the tokenizer at *place*, or why there is none.
+
+    Args:
+        place: Where it is.
+        limits: How large it may be.
+        content: Of its files, where they have been read.
+    """
 
     def load() -> "LocalTokenizer":
-        loaded: LocalTokenizer = import_module(_LOADER).load_tokenizer(place, limits)
+        loaded: LocalTokenizer = import_module(_LOADER).load_tokenizer(place, limits, content)
         return loaded
 
     loaded = guarded(load)

@@ -26,7 +26,7 @@ from inferencecache.picker.prompt.template_input import (
     template_variables,
 )
 from inferencecache.picker.prompt.token_blocks import Tokens
-from inferencecache.transport.read_file import read_plain_file
+from inferencecache.transport.tokenize_content import TokenizerContent
 from inferencecache.transport.tokenize_files import LoadLimits, Now, TokenizerPlace
 from inferencecache.transport.tokenize_template import ChatTemplate
 from inferencecache.transport.tokenize_turns import TurnsInText
@@ -220,14 +220,21 @@ def _reaches_far(token: AddedToken) -> bool:
     return token.single_word or len(token.content) > SPACING
 
 
-def load_tokenizer(place: TokenizerPlace, limits: LoadLimits) -> LocalTokenizer:
+def load_tokenizer(
+    place: TokenizerPlace, limits: LoadLimits, content: TokenizerContent | None = None
+) -> LocalTokenizer:
     """Return the tokenizer at *place*.
+
+    Args:
+        place: Where it is.
+        limits: How large it may be.
+        content: Of its files, where they have been read.
 
     Raises:
         OSError: A file cannot be read, or is too large.
         Exception: It is not what it should be.
     """
-    read = _Reader(limits.file_bytes_max)
+    read = _Reader(content or TokenizerContent(place, limits.file_bytes_max))
     tokenizer = Tokenizer.from_buffer(read.required(place.tokenizer_file))
     config = read.mapping(place.config_file)
     sources = _template_sources(place, read, config)
@@ -243,11 +250,11 @@ def load_tokenizer(place: TokenizerPlace, limits: LoadLimits) -> LocalTokenizer:
 class _Reader:
     """Reads the files of one tokenizer."""
 
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
+    def __init__(self, content: TokenizerContent) -> None:
+        self._content = content
 
     def required(self, path: Path) -> bytes:
-        return read_plain_file(path, self._bytes_max)
+        return self._content.read(path)
 
     def optional(self, path: Path) -> bytes | None:
         try:

@@ -12,6 +12,7 @@ from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.transport.file_watch import FileWatch
 from inferencecache.transport.giving_way import giving_way
 from inferencecache.transport.structured_log import EventLog
+from inferencecache.transport.tokenize_content import TokenizerContent
 from inferencecache.transport.tokenize_files import TokenizerPlace
 from inferencecache.transport.tokenize_guard import WorkFailure
 from inferencecache.transport.tokenize_loading import load_guarded, load_limits
@@ -40,6 +41,7 @@ class _Slot:
         self.place = place
         self.watch = FileWatch(place.files, clock)
         self.loaded: Loaded | None = None
+        self.digest = b""
         self.next_check_ns = 0
         self.check: asyncio.Task[None] | None = None
         self.was_looked_at = False
@@ -48,7 +50,9 @@ class _Slot:
 class TokenizerShelf:
     """Keeps tokenizers.
 
-    A bad file never takes the place of a good one, and is read once until it changes.
+    A bad file never takes the place of a good one, and is read once until it changes. What was
+    written anew and says the same is not loaded again: while the library makes a tokenizer no other
+    thread has its turn, for a quarter of a second where its file has 4 MB.
 
     Args:
         settings: How many, how large, and how often their files are looked at.
@@ -136,4 +140,11 @@ class TokenizerShelf:
         """Return what is at a place, None if that has not changed; runs in a thread."""
         if not slot.watch.take_change():
             return None
-        return giving_way(lambda: load_guarded(slot.place, self._limits))
+        content = TokenizerContent(slot.place, self._limits.file_bytes_max)
+        digest = content.digest
+        if digest == slot.digest:
+            return None
+        found = giving_way(lambda: load_guarded(slot.place, self._limits, content))
+        if not isinstance(found, WorkFailure):
+            slot.digest = digest
+        return found

@@ -51,6 +51,40 @@ async def test_a_changed_template_is_used_without_a_restart(tmp_path: Path) -> N
         assert loads(rig) == 2
 
 
+async def test_what_is_written_anew_and_says_the_same_is_not_loaded_again(tmp_path: Path) -> None:
+    """Nor after it said something else for a while that was no tokenizer."""
+    write_tokenizer(tmp_path)
+    members = engines(tokenizer=tmp_path)
+    path = tmp_path / "tokenizer.json"
+    content = path.read_bytes()
+    async with prompt_rig() as rig:
+        before = await rig.exact(BODY, members)
+        for written in (content, b"{", content):
+            path.unlink()
+            path.write_bytes(written)
+            assert await after_a_check(rig, members) == before
+
+        assert loads(rig) == 1
+        assert len(rig.log.of("picker_tokenizer_not_loaded")) == 1
+
+
+async def test_a_file_that_goes_and_comes_back_changes_the_tokenizer_twice(tmp_path: Path) -> None:
+    """A template of its own stands before the one in the config while it is there."""
+    write_tokenizer(tmp_path)
+    members = engines(tokenizer=tmp_path)
+    template = tmp_path / "chat_template.jinja"
+    template.write_text("x" + CHAT_TEMPLATE)
+    async with prompt_rig() as rig:
+        before = await rig.exact(BODY, members)
+        template.unlink()
+        without = await after_a_check(rig, members)
+        template.write_text("x" + CHAT_TEMPLATE)
+        after = await after_a_check(rig, members)
+
+        assert before == after != without
+        assert loads(rig) == 3
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [
