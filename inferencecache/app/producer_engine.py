@@ -62,7 +62,11 @@ class FollowedEngine:
         self.settings: Final = settings
         self.feed: Final = EngineFeed(
             FeedParts(
-                settings=settings, links=around.links, clock=around.clock, cleared=self._cleared
+                settings=settings,
+                links=around.links,
+                clock=around.clock,
+                cleared=self._cleared,
+                withdrawn=self._withdrawn,
             )
         )
         self.subscribers: Final = tuple(_subscribers(settings, self.feed, around))
@@ -106,6 +110,11 @@ class FollowedEngine:
     def _cleared(self) -> None:
         if self.load is not None:
             self.load.want()
+
+    def _withdrawn(self, rank: int) -> None:
+        for subscriber in self.subscribers:
+            if subscriber.parts.rank == rank:
+                subscriber.ask_again()
 
     def _load_signal(self, around: Surroundings) -> LoadSignal | None:
         url = self.settings.engine.metrics_url

@@ -32,12 +32,14 @@ class FeedParts:
         links: The servers.
         clock: Time.
         cleared: Called when a replica was cleared, which also wipes its numbers at the servers.
+        withdrawn: Called with each rank that has lost its blocks by the failure of another.
     """
 
     settings: SourceSettings
     links: tuple[ServerLink, ...]
     clock: Clock
     cleared: Callable[[], None]
+    withdrawn: Callable[[int], None]
 
 
 class EngineFeed:
@@ -64,8 +66,7 @@ class EngineFeed:
 
     def open_lanes(self) -> None:
         """Begin with every rank that the settings name."""
-        engine = self._parts.settings.engine
-        for rank in range(engine.rank_first, engine.rank_first + engine.ranks_total):
+        for rank in self._ranks():
             self.router.mapper_of(rank)
             self._change(self.router.replica_of(rank), [])
 
@@ -85,9 +86,13 @@ class EngineFeed:
             self._change(replica_id, operations)
 
     def start_over(self, rank: int) -> None:
-        """Forget everything of the replica that *rank* belongs to, after a failure."""
+        """Forget everything of the replicas that *rank* has to do with, after a failure."""
+        lost = self.router.replicas_of(rank)
         for replica_id, operations in self.router.start_over(rank):
             self._change(replica_id, operations)
+        for other in self._ranks():
+            if other != rank and not lost.isdisjoint(self.router.replicas_of(other)):
+                self._parts.withdrawn(other)
 
     def doubt(self, rank: int) -> None:
         """Note that some of what a rank has announced may be gone."""
@@ -139,6 +144,10 @@ class EngineFeed:
         for _, mapper in list(self.router.replicas()):
             while mapper.reclaim(entries_max):
                 yield
+
+    def _ranks(self) -> range:
+        engine = self._parts.settings.engine
+        return range(engine.rank_first, engine.rank_first + engine.ranks_total)
 
     def _tell_again(self, rank: int) -> None:
         """Tell what a rank holds that is back: servers were not told, or have let it expire."""

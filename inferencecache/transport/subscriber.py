@@ -120,6 +120,7 @@ class Subscriber:
         self._was_synced = False
         self._was_connected = False
         self._was_vouched_for = True
+        self._wants_all = False
         self._next_start_over_ns = parts.clock.monotonic_ns()
 
     @property
@@ -150,10 +151,17 @@ class Subscriber:
             live.close()
             self._drop_replay()
 
+    def ask_again(self) -> None:
+        """Ask for everything once more, as soon as that may be: all of it has been forgotten."""
+        self._wants_all = True
+        self._wake.set()
+
     # ------------------------------------------------------------------ one slice
 
     def _slice(self, live: LiveSocket, until_ns: int) -> bool:
         """Work until *until_ns*; return whether there may be more to do."""
+        if self._wants_all and self._may_start_over and self._ask_for_all():
+            self._sink.reset(self.parts.rank)  # or what has come meanwhile would count twice
         if self._carry_out(until_ns):
             return True
         self._hear_news(live)
@@ -333,14 +341,29 @@ class Subscriber:
         except Exception as error:  # noqa: BLE001 - as above
             self.counters.failures += 1
             self._failure_lines.failed(self.parts.name, error)
+        self._ask_for_all()
+
+    @property
+    def _may_start_over(self) -> bool:
+        return self.parts.clock.monotonic_ns() >= self._next_start_over_ns
+
+    def _ask_for_all(self) -> bool:
+        """Ask for everything in place of what is queued, unless that was a moment ago.
+
+        Returns:
+            Whether it is asked for.
+        """
         now_ns = self.parts.clock.monotonic_ns()
-        may_ask = now_ns >= self._next_start_over_ns
+        may_ask = self._may_start_over
         commands = self.tracker.start_over(now_ns, may_ask=may_ask)
+        self._wants_all = self._wants_all and not may_ask
         if commands:
             self._next_start_over_ns = now_ns + self.parts.start_over_interval_ns
+            self._under_way = None
             self._commands.clear()
             self._slices.clear()
             self._queue(commands)
+        return bool(commands)
 
     def _request(self, command: RequestReplay) -> None:
         self._drop_replay()

@@ -1,6 +1,7 @@
 """A producer on real sockets: what events mean, from payload bytes to lookups of a real server."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 from engine_payloads import T16, array_store, batch, layouts, map_clear, map_remove, map_store
@@ -20,6 +21,9 @@ from msgpack_bytes import NIL, TRUE, array, binary, integer, text
 
 from inferencecache.app.producer import running_producer
 from inferencecache.app.server import running_server
+from inferencecache.clock import NS_PER_MS
+from inferencecache.events import EventBatch
+from inferencecache.fingerprint import chain
 from inferencecache.settings.producer import MapperSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.types import CacheTier
@@ -267,6 +271,54 @@ async def test_ranks_on_neighbouring_ports_share_a_replica_or_are_ones_of_their_
 
                 assert matched(server, T16, replica_id=names[0]) == 16
                 assert matched(server, P4, replica_id=names[1]) == 0
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+async def test_a_failure_costs_no_other_rank_its_blocks(
+    monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    """It withdraws the replica that both share, so both are asked again; one, if it goes on."""
+    async with (
+        asyncio.timeout(LIMIT_S),
+        two_ranks() as (first, second),
+        running_server(throwaway_server_settings(), Lines()) as server,
+        running_producer(
+            producer_settings(
+                source(first, ranks_total=2, start_over_interval_ns=300 * NS_PER_MS),
+                servers=server.grpc_target,
+            ),
+            Lines(),
+        ) as producer,
+    ):
+        await producer.wait_synced()
+        await first.subscribed.wait()
+        await second.subscribed.wait()
+        await first.publish(batch(map_store([1], T16), rank=0))
+        await second.publish(batch(map_store([1], [7] * 16), rank=1))
+        await producer.until(lambda: len(list(producer.held_keys())) == 2)
+        (engine,) = producer._engines
+        apply, left = engine.feed.apply, [KeyError("scripted")] * failures
+
+        def fail_at_first(rank: int, found: EventBatch, *, is_live: bool) -> Iterator[None]:
+            if left and found.events[0].block_hashes == [2]:
+                raise left.pop()
+            return apply(rank, found, is_live=is_live)
+
+        monkeypatch.setattr(engine.feed, "apply", fail_at_first)
+        await first.publish(batch(map_store([2], P4[16:32], parent=1), rank=0))
+        other = [7] * 16
+        (key,) = chain(other, 16)
+
+        def holds_other() -> bool:
+            return key in {found.to_bytes(8, "big") for _, _, found, _ in producer.held_keys()}
+
+        await producer.until(lambda: not left and holds_other())
+        await producer.until(lambda: failures == 2 or len(list(producer.held_keys())) == 3)
+        await producer.drained()
+        assert matched(server, other) == 16
+        assert failures == 2 or matched(server, [*T16, *P4[16:32]]) == 32
+        await second.publish(batch(map_remove([1]), rank=1))
+        await producer.until(lambda: not holds_other())
 
 
 async def test_one_process_follows_several_engines() -> None:

@@ -9,6 +9,18 @@ from inferencecache.settings.subscribe import EngineSettings, SourceSettings
 BLOCKS = 2_000
 
 
+def feed_of(settings: SourceSettings, clock: ManualClock) -> EngineFeed:
+    """Return a feed of an engine that is told to nobody."""
+    parts = FeedParts(
+        settings=settings,
+        links=(),
+        clock=clock,
+        cleared=lambda: None,
+        withdrawn=lambda _: None,
+    )
+    return EngineFeed(parts)
+
+
 def told_to_an_empty_server(feed: EngineFeed) -> int:
     """Return how many keys a server that starts anew would be told."""
     steps = feed.router.mapper_of(0).live_set(include_doubtful=True)
@@ -20,7 +32,7 @@ def test_an_engine_that_was_away_for_long_is_told_to_no_new_server() -> None:
     engine = EngineSettings(replica_id="pod", model_id="m", ranks_total=1, forgotten_after_ns=100)
     clock = ManualClock()
     settings = SourceSettings(engine=engine)
-    feed = EngineFeed(FeedParts(settings=settings, links=(), clock=clock, cleared=lambda: None))
+    feed = feed_of(settings, clock)
     batch = batch_of([stored([1], tokens(0, 1))], rank=3)
     for _ in feed.apply(0, batch, is_live=False):
         continue
@@ -42,8 +54,7 @@ def test_what_a_restarted_rank_had_goes_without_another_batch() -> None:
     """An engine that starts anew and is idle leaves nothing behind, beside a rank that stays."""
     engine = EngineSettings(replica_id="pod", model_id="m", ranks_total=2)
     settings = SourceSettings(engine=engine)
-    parts = FeedParts(settings=settings, links=(), clock=ManualClock(), cleared=lambda: None)
-    feed = EngineFeed(parts)
+    feed = feed_of(settings, ManualClock())
     many = stored(list(range(BLOCKS)), tokens(0, BLOCKS))
     for rank, event in enumerate((many, stored([1], tokens(0, 1)))):
         for _ in feed.apply(rank, batch_of([event]), is_live=False):
