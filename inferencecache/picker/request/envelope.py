@@ -21,7 +21,7 @@ ValueT = TypeVar("ValueT")
 ABSENT: Final = Raw(b"")
 
 
-class PromptKeys(msgspec.Struct, frozen=True, kw_only=True):
+class PromptKeys(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
     """The keys of a body that make its prompt; one that is missing is :data:`ABSENT`.
 
     What stands here is all that goes into the digest of a prompt, so a new key that changes tokens

@@ -2,13 +2,15 @@
 
 import json
 from functools import partial
+from weakref import ref
 
+import msgspec
 import pytest
 from processor_time import least_s
 
-from inferencecache.picker.prompt.prompt_body import PromptBody, read_prompt_body
+from inferencecache.picker.prompt.prompt_body import PromptBody, prompt_body_of, read_prompt_body
 from inferencecache.picker.prompt.prompt_digest import PromptNames
-from inferencecache.picker.request.envelope import PromptKeys
+from inferencecache.picker.request.envelope import PromptKeys, read_top_level
 
 NAMES = PromptNames(b"k" * 32)
 KEYS = PromptKeys.__struct_fields__
@@ -114,3 +116,33 @@ def test_what_is_no_body_has_no_prompt(data: bytes) -> None:
 def test_salts_are_as_they_are_written(fields: dict[str, object], salt: bytes) -> None:
     """One in the place of the other is another one."""
     assert read(json.dumps(fields).encode()).salt == salt
+
+
+def test_a_prompt_asked_for_again_is_looked_at_no_more() -> None:
+    """As long as it is the same object, with the same turns, in the same context."""
+    content = b'{"messages": [{"role": "user", "content": "' + b"a" * 100_000 + b'"}]}'
+    top_level, names = read_top_level(content), PromptNames(b"k" * 32)
+    anew_s = least_s(lambda: partial(names.name_of, read(content), b"x"))
+    first = names.name_of(prompt_body_of(top_level), b"x")
+    again_s = least_s(lambda: partial(names.name_of, prompt_body_of(top_level), b"x"))
+
+    assert names.name_of(prompt_body_of(top_level), b"x") is first
+    assert again_s < anew_s / 5
+    assert names.name_of(prompt_body_of(top_level), b"y") != first
+    fewer = msgspec.structs.replace(prompt_body_of(top_level), turns=())
+    assert names.name_of(fewer, b"y") != names.name_of(prompt_body_of(top_level), b"y")
+    assert names.name_of(read(content), b"x") == first
+
+
+def test_nothing_of_a_prompt_is_kept_for_its_name() -> None:
+    """The bytes go when the body does."""
+    names = PromptNames(b"k" * 32)
+    body = read(b'{"prompt": "a"}')
+    keys = ref(body.keys)
+    names.name_of(body, b"x")
+    del body
+
+    assert keys() is None
+    assert names.name_of(read(b'{"prompt": "b"}'), b"x") != names.name_of(
+        read(b'{"prompt": "a"}'), b"x"
+    )
