@@ -1,15 +1,15 @@
 """Numbers that nobody can guess; no other module of the server draws them."""
 
-import secrets
+import os
 from random import SystemRandom
 
-_ID_BITS = 64
+_ID_BYTES = 8
 _SOURCE = SystemRandom()
 
 
 def random_id() -> int:
     """Return 64 random bits."""
-    return secrets.randbits(_ID_BITS)
+    return int.from_bytes(os.urandom(_ID_BYTES))
 
 
 def random_share() -> float:

@@ -59,7 +59,11 @@ class World:
         match = CandidateMatch(matched_tokens=matched, source=PrefixSource.PRECISE)
         found = PrefixFound(matches={"a:1": match}, source=PrefixSource.PRECISE)
         return Outlook(
-            self.knowledge, found=found, prompt_tokens=prompt_tokens, spread=spread, now_ns=0
+            knowledge=self.knowledge,
+            found=found,
+            prompt_tokens=prompt_tokens,
+            spread=spread,
+            now_ns=0,
         )
 
     def learn(self, reports: list[tuple[int, int, int]]) -> None:
@@ -144,7 +148,7 @@ def test_many_are_estimated_as_each_by_itself(
         for number, tokens in warm.items()
     }
     outlook = Outlook(
-        rig.knowledge, found=PrefixFound(matches=matches), prompt_tokens=1_000, now_ns=0
+        knowledge=rig.knowledge, found=PrefixFound(matches=matches), prompt_tokens=1_000, now_ns=0
     )
     assert outlook.estimates_ms(found) == [outlook.estimated_ms(each) for each in found]
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import NamedTuple
+
+import msgspec
 
 from inferencecache.clock import Clock
 from inferencecache.picker.choosing.failed_places import FailedPlaces, RequestName
@@ -64,108 +65,81 @@ class AftermathParts:
     clock: Clock
 
 
-class Begun(NamedTuple):
-    """What a choice has begun.
+class Aftermath(msgspec.Struct, eq=False):
+    """Follows one choice to its end.
 
     Attributes:
+        parts: Who learns from it.
         candidate: What was chosen.
         request: For which request.
         limits: What it counts against until it ends.
         is_trying: Whether it tries a candidate that was suppressed.
+        picked_ns: Monotonic time of the choice.
+        follower: Who is told as well.
+        has_status: Whether the status of the answer is known.
+        is_good: Whether that shows that its sender works.
+        is_refused: Whether that says that its sender refuses the key.
     """
 
+    parts: AftermathParts
     candidate: Candidate
     request: RequestName
     limits: tuple[LimitKey, ...]
     is_trying: bool
-
-
-class Aftermath:
-    """Follows one choice to its end.
-
-    Args:
-        parts: Who learns from it.
-        begun: The choice.
-        follower: Who is told as well, if anybody.
-    """
-
-    __slots__ = (
-        "_candidate",
-        "_follower",
-        "_has_status",
-        "_is_good",
-        "_is_refused",
-        "_is_trying",
-        "_limits",
-        "_parts",
-        "_picked_ns",
-        "_request",
-    )
-
-    def __init__(
-        self, parts: AftermathParts, begun: Begun, follower: DecisionFollower | None
-    ) -> None:
-        self._parts = parts
-        self._candidate = begun.candidate
-        self._request = begun.request
-        self._limits = begun.limits
-        self._is_trying = begun.is_trying
-        self._has_status = False
-        self._is_good = False
-        self._is_refused = False
-        self._follower = follower
-        self._picked_ns = parts.clock.monotonic_ns()
+    picked_ns: int
+    follower: DecisionFollower
+    has_status: bool = False
+    is_good: bool = False
+    is_refused: bool = False
 
     def first_token(self, report: FirstTokenReport) -> None:
         """Learn from the status of the answer."""
-        self._has_status = True
+        self.has_status = True
         self._judge(report.upstream_status)
-        if self._follower is not None:
-            self._follower.first_token(report)
+        self.follower.first_token(report)
 
     def ended(self, ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
         """Learn from the end, and let go of what was held until then."""
-        self._parts.gate.end(self._limits)
+        self.parts.gate.end(self.limits)
         if isinstance(report, AbortReport):
             self._aborted(report.reason)
         elif report is not None:
             self._finished(report)
-        if self._is_trying:
-            self._parts.suppression.let_go(self._candidate)
-        if self._follower is not None:
-            self._follower.ended(ending, report)
+        if self.is_trying:
+            self.parts.suppression.let_go(self.candidate)
+        self.follower.ended(ending, report)
 
     def _finished(self, report: FinalTokenReport) -> None:
         """Learn from tokens where no status has told, and that no attempt will follow."""
-        if report.completion_tokens and not self._has_status:
+        if report.completion_tokens and not self.has_status:
             self._judge(HTTPStatus.OK)
-        if self._is_good:
-            self._parts.failed.worked(self._request)
+        if self.is_good:
+            self.parts.failed.worked(self.request)
 
     def _aborted(self, reason: str) -> None:
         """Learn what callers alone can see; a worker has no backend.
 
         A refusal that the status has told already is one failure, not two.
         """
-        kind = _ABORTS.get(reason) if self._candidate.is_provider else None
-        if kind is None or (kind is FailureKind.UNAUTHORIZED and self._is_refused):
+        kind = _ABORTS.get(reason) if self.candidate.is_provider else None
+        if kind is None or (kind is FailureKind.UNAUTHORIZED and self.is_refused):
             return
         self._failed(kind)
 
     def _judge(self, status: int) -> None:
         if is_good(status):
-            self._is_trying = False
-            self._is_good = True
-            self._parts.suppression.worked(self._candidate)
+            self.is_trying = False
+            self.is_good = True
+            self.parts.suppression.worked(self.candidate)
             return
-        failure = failure_of(status, is_provider=self._candidate.is_provider)
-        self._is_refused = failure is FailureKind.UNAUTHORIZED
+        failure = failure_of(status, is_provider=self.candidate.is_provider)
+        self.is_refused = failure is FailureKind.UNAUTHORIZED
         if failure is not None:
             self._failed(failure)
 
     def _failed(self, kind: FailureKind) -> None:
         if kind is not FailureKind.BUSY:
-            self._is_trying = False
-        now_ns = self._parts.clock.monotonic_ns()
-        self._parts.suppression.failed(self._candidate, kind, self._picked_ns, now_ns)
-        self._parts.failed.failed(self._request, self._candidate.name, now_ns)
+            self.is_trying = False
+        now_ns = self.parts.clock.monotonic_ns()
+        self.parts.suppression.failed(self.candidate, kind, self.picked_ns, now_ns)
+        self.parts.failed.failed(self.request, self.candidate.name, now_ns)

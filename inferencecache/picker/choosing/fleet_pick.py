@@ -5,7 +5,7 @@ waits: limits and suppressions are looked at again there, and what is counted is
 A rehearsal takes the same steps up to that, and leaves nothing behind.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from inferencecache.clock import Clock
@@ -109,14 +109,15 @@ class FleetPick:
         request = self._question.request
         self._need = context_need(request, parts.settings)
         self._outlook = Outlook(
-            parts.knowledge, prompt_tokens=prompt_tokens_of(request, parts.settings)
+            knowledge=parts.knowledge, prompt_tokens=prompt_tokens_of(request, parts.settings)
         )
         self._verdicts: dict[ModelRow, Verdict] = {}
         self._degraded: list[str] = []
         self._passed_over: dict[str, Barrier] = {}
         self._is_avoiding = False
+        self._is_explained = is_rehearsal or bool(parts.settings.records_max)
 
-    async def answer(self, profile_names: Iterable[str]) -> Choice | Refusal:
+    async def answer(self, profile_names: Collection[str]) -> Choice | Refusal:
         """Take the steps in their order.
 
         Args:
@@ -140,7 +141,7 @@ class FleetPick:
             return self._refused(Outcome.POLICY_REJECTED, limit, found, views)
         if not free:
             return self._refused(Outcome.NO_WORKERS, "candidates=suppressed", found, views)
-        return self._ranked_and_placed(found, free, frozenset(profile_names))
+        return self._ranked_and_placed(found, free, profile_names)
 
     def rejected(self, why: str) -> Refusal:
         """Return the answer to a request that is not let in, with the reason *why*."""
@@ -188,7 +189,7 @@ class FleetPick:
         tokens = prompt_tokens_of(request, parts.settings) if counted is None else counted
         is_batch = self._question.qos is QosClass.BATCH
         self._outlook = Outlook(
-            parts.knowledge,
+            knowledge=parts.knowledge,
             found=warm,
             prompt_tokens=tokens,
             is_counted=counted is not None or request.prompt_tokens is not None,
@@ -226,7 +227,7 @@ class FleetPick:
         return [entry for entry in free if entry[1]], next(iter(spent.values()), "")
 
     def _ranked_and_placed(
-        self, found: Survey, views: Views, profile_names: frozenset[str]
+        self, found: Survey, views: Views, profile_names: Collection[str]
     ) -> Choice | Refusal:
         """Choose where the request has not just failed; if nobody is left there, anywhere."""
         question, now_ns = self._question, self._parts.clock.monotonic_ns()
@@ -243,7 +244,7 @@ class FleetPick:
         return self._placed(*best, found, views)
 
     def _best(
-        self, views: Views, profile_names: frozenset[str], now_ns: int
+        self, views: Views, profile_names: Collection[str], now_ns: int
     ) -> tuple[TierTurn, Ranked] | str:
         """Rank tier after tier, full ones last, up to the first that has somebody.
 
@@ -270,7 +271,7 @@ class FleetPick:
         return "candidates=unpredicted" if blind else "candidates=filtered"
 
     def _ranked(
-        self, tier: Tier, views: Sequence[EndpointView], profile_names: frozenset[str]
+        self, tier: Tier, views: Sequence[EndpointView], profile_names: Collection[str]
     ) -> Ranked:
         if tier.rank_by is RankBy.PROFILE or (tier.is_rank_default and profile_names):
             if profile_names and (not tier.profile or tier.profile in profile_names):
@@ -336,10 +337,6 @@ class FleetPick:
         explanation = self._explained(found, views or [])
         return Refusal(outcome=outcome, reason=reason, explanation=explanation)
 
-    @property
-    def _is_explained(self) -> bool:
-        return self._is_rehearsal or bool(self._parts.settings.records_max)
-
     def _explained(
         self,
         found: Survey | None,
@@ -357,7 +354,7 @@ class FleetPick:
             views=[(named.name, tier_views) for named, tier_views in views],
             passed_over=self._passed_over,
             predicts=self._is_rehearsal
-            or any(match.tier.rank_by is RankBy.PREDICTED_TTFT for match in self._scope.matches),
+            or RankBy.PREDICTED_TTFT in [match.tier.rank_by for match in self._scope.matches],
             tier=tier,
             ranking=ranking,
         )

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+import msgspec
+
 from inferencecache.clock import Clock
 from inferencecache.picker.choosing.aftermath import is_good
 from inferencecache.picker.decisions import (
@@ -27,12 +29,12 @@ class LearningObserver(Protocol):
         ...
 
 
-class Learning:
+class Learning(msgspec.Struct, eq=False):
     """Follows one choice, and teaches.
 
     Only a good answer teaches: one that failed at once says nothing of how fast its sender is.
 
-    Args:
+    Attributes:
         foresight: Whom.
         observer: Told, too.
         clock: Monotonic time.
@@ -43,57 +45,34 @@ class Learning:
         expected_ms: What was expected of it.
     """
 
-    __slots__ = (
-        "_candidate",
-        "_clock",
-        "_expected_ms",
-        "_foresight",
-        "_is_stream",
-        "_observer",
-        "_prompt_tokens",
-        "_situation",
-    )
-
-    def __init__(  # noqa: PLR0913 - all that it remembers until a report comes
-        self,
-        foresight: Foresight,
-        observer: LearningObserver,
-        clock: Clock,
-        *,
-        candidate: Candidate,
-        situation: Situation,
-        prompt_tokens: int,
-        is_stream: bool,
-        expected_ms: float,
-    ) -> None:
-        self._foresight = foresight
-        self._observer = observer
-        self._clock = clock
-        self._candidate = candidate
-        self._situation = situation
-        self._prompt_tokens = prompt_tokens
-        self._is_stream = is_stream
-        self._expected_ms = expected_ms
+    foresight: Foresight
+    observer: LearningObserver
+    clock: Clock
+    candidate: Candidate
+    situation: Situation
+    prompt_tokens: int
+    is_stream: bool
+    expected_ms: float
 
     def first_token(self, report: FirstTokenReport) -> None:
         """Learn how long it took."""
         if not is_good(report.upstream_status):
             return
-        counted_ms = self._foresight.observe(
-            self._candidate,
-            self._situation,
-            prompt_tokens=self._prompt_tokens,
-            is_stream=self._is_stream,
+        counted_ms = self.foresight.observe(
+            self.candidate,
+            self.situation,
+            prompt_tokens=self.prompt_tokens,
+            is_stream=self.is_stream,
             observed_ms=report.observed_ttft_ms,
-            now_ns=self._clock.monotonic_ns(),
+            now_ns=self.clock.monotonic_ns(),
         )
         if counted_ms is not None:
-            self._observer.first_token_took(self._expected_ms, counted_ms)
+            self.observer.first_token_took(self.expected_ms, counted_ms)
 
     def ended(self, _ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
         """Pass on how far apart its tokens came."""
         if isinstance(report, FinalTokenReport) and report.itl_bucket_counts:
-            self._observer.gaps_between_tokens(self._candidate.name, report.itl_bucket_counts)
+            self.observer.gaps_between_tokens(self.candidate.name, report.itl_bucket_counts)
 
 
 class LearnsNothing:
@@ -106,24 +85,23 @@ class LearnsNothing:
         """Take no note."""
 
 
-class Followers:
+class Followers(msgspec.Struct, eq=False):
     """Several that follow one decision, in order.
 
-    Args:
-        followers: Who they are.
+    Attributes:
+        followers: Who they are; None is nobody.
     """
 
-    __slots__ = ("_followers",)
-
-    def __init__(self, *followers: DecisionFollower | None) -> None:
-        self._followers = [follower for follower in followers if follower is not None]
+    followers: tuple[DecisionFollower | None, ...]
 
     def first_token(self, report: FirstTokenReport) -> None:
         """Tell all of them."""
-        for follower in self._followers:
-            follower.first_token(report)
+        for follower in self.followers:
+            if follower is not None:
+                follower.first_token(report)
 
     def ended(self, ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
         """Tell all of them."""
-        for follower in self._followers:
-            follower.ended(ending, report)
+        for follower in self.followers:
+            if follower is not None:
+                follower.ended(ending, report)

@@ -7,6 +7,8 @@ together each sees what the one before has added.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from inferencecache.picker.choosing.candidate_facts import CandidateFacts
 from inferencecache.picker.choosing.meeting import meeting
 from inferencecache.picker.fleet import Candidate
@@ -43,55 +45,27 @@ class Knowledge:
         return queue_of(load, self.signals.of(candidate.name, now_ns), priors.concurrency_max)
 
 
-class Outlook:
+class Outlook(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The candidates of one Pick.
 
     It keeps nothing, and so is not to be asked before the last step that waits: from there on until
     the choice is counted it says the same again and again.
 
-    Args:
+    Attributes:
         knowledge: What is known of them.
         found: Where the prompt is warm.
         prompt_tokens: Its length, counted or estimated.
         is_counted: Whether the length is for certain.
         spread: How many times what others have to do counts; 1 as it is.
         now_ns: Monotonic time.
-
-    Attributes:
-        found: As given.
-        prompt_tokens: As given.
-        is_counted: As given.
     """
 
-    __slots__ = (
-        "_foresight",
-        "_loads",
-        "_now_ns",
-        "_signals",
-        "_spread",
-        "found",
-        "is_counted",
-        "prompt_tokens",
-    )
-
-    def __init__(  # noqa: PLR0913 - all that an outlook depends on
-        self,
-        knowledge: Knowledge,
-        *,
-        found: PrefixFound = NOTHING_FOUND,
-        prompt_tokens: int = 0,
-        is_counted: bool = False,
-        spread: float = 1.0,
-        now_ns: int = 0,
-    ) -> None:
-        self._loads = knowledge.loads.loads
-        self._signals = knowledge.signals
-        self._foresight = knowledge.foresight
-        self._spread = spread
-        self._now_ns = now_ns
-        self.found = found
-        self.prompt_tokens = prompt_tokens
-        self.is_counted = is_counted
+    knowledge: Knowledge
+    found: PrefixFound = NOTHING_FOUND
+    prompt_tokens: int = 0
+    is_counted: bool = False
+    spread: float = 1.0
+    now_ns: int = 0
 
     def facts_of(self, candidates: Sequence[Candidate], *, predicts: bool) -> CandidateFacts:
         """Return for people what there is to know of *candidates*.
@@ -103,7 +77,9 @@ class Outlook:
         Complexity: O(candidates).
         """
         cards = [candidate.card for candidate in candidates]
-        load_of, matches, signals = self._loads.get, self.found.matches, self._signals
+        knowledge, now_ns, matches = self.knowledge, self.now_ns, self.found.matches
+        load_of, signal_of = knowledge.loads.loads.get, knowledge.signals.of
+        hears_engines = bool(knowledge.signals.latest)
         providers_ms = {
             candidate.name: self.estimated_ms(candidate)
             for candidate in candidates
@@ -113,9 +89,9 @@ class Outlook:
             cards=cards,
             loads=[load_of(card[0], IDLE) for card in cards],
             matches=[matches.get(card[0], NO_MATCH) for card in cards] if matches else None,
-            signals=[signals.of(card[0], self._now_ns) for card in cards] if signals else None,
+            signals=[signal_of(card[0], now_ns) for card in cards] if hears_engines else None,
             prompt_tokens=self.prompt_tokens,
-            settings=self._foresight.settings,
+            settings=knowledge.foresight.settings,
             providers_ms=providers_ms,
             predictions_ms=[self.predicted_ms(each) for each in candidates] if predicts else None,
         )
@@ -129,8 +105,8 @@ class Outlook:
         name = candidate.name
         return meeting(
             self.prompt_tokens,
-            self._loads.get(name, IDLE),
-            self._signals.of(name, self._now_ns),
+            self.knowledge.loads.loads.get(name, IDLE),
+            self.knowledge.signals.of(name, self.now_ns),
             self.found.matches.get(name),
             candidate.priors,
             candidate.weight,
@@ -138,14 +114,14 @@ class Outlook:
 
     def estimated_ms(self, candidate: Candidate) -> float:
         """Return when *candidate* is estimated to give a first token, in milliseconds."""
-        return self._foresight.estimated_ms(
-            candidate, self.situation_of(candidate), self.prompt_tokens, self._now_ns
+        return self.knowledge.foresight.estimated_ms(
+            candidate, self.situation_of(candidate), self.prompt_tokens, self.now_ns
         )
 
     def predicted_ms(self, candidate: Candidate) -> float | None:
         """Return the same from reports; None where there are too few."""
-        return self._foresight.predicted_ms(
-            candidate, self.situation_of(candidate), self.prompt_tokens, self._now_ns
+        return self.knowledge.foresight.predicted_ms(
+            candidate, self.situation_of(candidate), self.prompt_tokens, self.now_ns
         )
 
     def estimates_ms(self, candidates: Iterable[Candidate]) -> list[float]:
@@ -155,10 +131,11 @@ class Outlook:
 
         Complexity: O(candidates).
         """
-        load_of, match_of = self._loads.get, self.found.matches.get
-        hears_engines, signal_of = bool(self._signals.latest), self._signals.of
-        prompt_tokens, now_ns, spread = self.prompt_tokens, self._now_ns, self._spread
-        settings = self._foresight.settings
+        knowledge, foresight = self.knowledge, self.knowledge.foresight
+        load_of, match_of = knowledge.loads.loads.get, self.found.matches.get
+        hears_engines, signal_of = bool(knowledge.signals.latest), knowledge.signals.of
+        prompt_tokens, now_ns, spread = self.prompt_tokens, self.now_ns, self.spread
+        settings = foresight.settings
         alike, alike_ms = None, 0.0
         found: list[float] = []
         for candidate in candidates:
@@ -173,7 +150,7 @@ class Outlook:
             if spread != 1.0:
                 met = self._spread_out(met)
             if priors is None:
-                found.append(self._foresight.estimated_ms(candidate, met, prompt_tokens, now_ns))
+                found.append(foresight.estimated_ms(candidate, met, prompt_tokens, now_ns))
                 continue
             estimate_ms = estimated_ttft_ms(met, priors, settings)
             if is_idle:
@@ -187,9 +164,9 @@ class Outlook:
         Complexity: O(candidates).
         """
         predicted_ms, prompt_tokens, now_ns = (
-            self._foresight.predicted_ms,
+            self.knowledge.foresight.predicted_ms,
             self.prompt_tokens,
-            self._now_ns,
+            self.now_ns,
         )
         return [
             predicted_ms(
@@ -198,13 +175,19 @@ class Outlook:
             for candidate in candidates
         ]
 
-    def expected_ms(self, candidate: Candidate) -> float:
-        """Return the best that is known: the prediction, or else the estimate."""
-        predicted_ms = self.predicted_ms(candidate)
-        return self.estimated_ms(candidate) if predicted_ms is None else predicted_ms
+    def expected_ms(self, candidate: Candidate, situation: Situation) -> float:
+        """Return the best that is known: the prediction, or else the estimate.
+
+        Args:
+            candidate: Of whom.
+            situation: What the request would meet there.
+        """
+        foresight, met = self.knowledge.foresight, (situation, self.prompt_tokens, self.now_ns)
+        predicted_ms = foresight.predicted_ms(candidate, *met)
+        return foresight.estimated_ms(candidate, *met) if predicted_ms is None else predicted_ms
 
     def _spread_out(self, situation: Situation) -> Situation:
-        spread = self._spread
+        spread = self.spread
         if spread == 1.0:
             return situation
         own, ahead, requests, waiting = situation

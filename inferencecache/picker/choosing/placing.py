@@ -1,13 +1,15 @@
 """Count one choice, and put it into words; from here on it has consequences."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 import msgspec
 
 from inferencecache.clock import Clock
 from inferencecache.picker.choice import Choice, Question
-from inferencecache.picker.choosing.aftermath import Aftermath, AftermathParts, Begun
+from inferencecache.picker.choosing.aftermath import Aftermath, AftermathParts
 from inferencecache.picker.choosing.failed_places import RequestName
 from inferencecache.picker.choosing.learning import Followers, Learning, LearningObserver
 from inferencecache.picker.choosing.outlook import Knowledge, Outlook
@@ -21,11 +23,16 @@ from inferencecache.picker.decisions import DecisionFollower
 from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.pipeline.reasons import token_text
-from inferencecache.picker.prefix import PrefixSource
+from inferencecache.picker.prefix import PrefixFound, PrefixSource
 from inferencecache.picker.request import Api
 
-_name_text = lru_cache(maxsize=1_024)(token_text)
-"""Of tiers and models there are few, and each is said again and again."""
+_KEYS: Final = frozenset(
+    {
+        *("tier", "rank", "explored", "avoided", "prefix", "matched", "target", "model"),
+        *("context", "saturated", "pool_version", "panic", "degraded"),
+    }
+)
+"""That a reason may have by itself; no note takes their place."""
 
 _DECODE_TOKENS_MAX = 2**31 - 1
 """A body may ask for any number."""
@@ -94,27 +101,24 @@ def choice_of(chosen: Chosen, question: Question, follower: DecisionFollower | N
         degraded.insert(0, "shape")
     if not candidate.is_provider:  # nobody expects to know what a provider has in its cache
         degraded.extend(map(token_text, prefix.degraded))
-    tokens = {
-        "tier": _name_text(turn.tier.name),
-        "rank": chosen.ranked.name,
-        "explored": chosen.ranked.explores and "1",
-        "avoided": chosen.is_avoiding and "1",
-        **_prefix_tokens(chosen),
-        "target": _name_text(candidate.model.name),
-        "model": chosen.scope.is_default and "default",
-        "context": found.exceeds and "exceeds",
-        "saturated": turn.is_full and "1",
-        "pool_version": chosen.scope.is_skewed and "skew",
-        "panic": found.panics and "1",
-        "degraded": ",".join(degraded),
-    }
-    if prefix.note and not candidate.is_provider:
-        for key, value in prefix.note.items():
-            tokens.setdefault(token_text(key), token_text(value))
+    texts = (
+        _about_tier(turn.tier.name, chosen.ranked.name),
+        "explored=1" if chosen.ranked.explores else "",
+        "avoided=1" if chosen.is_avoiding else "",
+        _about_prefix(chosen),
+        _about_target(candidate.model.name),
+        "model=default" if chosen.scope.is_default else "",
+        "context=exceeds" if found.exceeds else "",
+        "saturated=1" if turn.is_full else "",
+        "pool_version=skew" if chosen.scope.is_skewed else "",
+        "panic=1" if found.panics else "",
+        f"degraded={','.join(degraded)}" if degraded else "",
+        "" if candidate.is_provider else _about_notes(prefix),
+    )
     return Choice(
         destination=candidate.destination,
         target_model=candidate.model.name,
-        reason=";".join([f"{key}={value}" for key, value in tokens.items() if value]),
+        reason=";".join(filter(None, texts)),
         is_degraded=found.panics or bool(degraded),
         tier=turn.tier.name,
         candidate=candidate,
@@ -140,7 +144,8 @@ def placed(
         plugins: Those that are told how it goes on.
     """
     candidate, outlook = chosen.candidate, chosen.outlook
-    situation, expected_ms = outlook.situation_of(candidate), outlook.expected_ms(candidate)
+    situation = outlook.situation_of(candidate)
+    expected_ms = outlook.expected_ms(candidate, situation)
     now_ns = parts.clock.monotonic_ns()
     limits = parts.gate.begin(verdict, now_ns)
     is_trying = parts.suppression.picked(candidate, now_ns)
@@ -154,26 +159,51 @@ def placed(
         parts.knowledge.foresight,
         parts.observer,
         parts.clock,
-        candidate=candidate,
-        situation=situation,
-        prompt_tokens=outlook.prompt_tokens,
-        is_stream=question.request.is_stream,
-        expected_ms=expected_ms,
+        candidate,
+        situation,
+        outlook.prompt_tokens,
+        question.request.is_stream,
+        expected_ms,
     )
     trace = outlook.found.trace
     warmth = None if trace is None else trace.placed(candidate, expected_ms)
-    followers = Followers(share, learning, warmth, plugins)
     request = RequestName(question.tenant, question.client_request_id)
-    begun = Begun(candidate, request, limits, is_trying)
-    follower = Aftermath(parts.aftermath, begun, followers)
+    followers = Followers((share, learning, warmth, plugins))
+    follower = Aftermath(parts.aftermath, candidate, request, limits, is_trying, now_ns, followers)
     return choice_of(chosen, question, follower)
 
 
-def _prefix_tokens(chosen: Chosen) -> dict[str, str]:
+@lru_cache(maxsize=1_024)
+def _about_tier(tier: str, rank: str) -> str:
+    """Return in which tier it was found, and how that was ranked."""
+    return _pairs({"tier": token_text(tier), "rank": rank})
+
+
+@lru_cache(maxsize=1_024)
+def _about_target(model: str) -> str:
+    """Return which model it is for."""
+    return _pairs({"target": token_text(model)})
+
+
+def _about_prefix(chosen: Chosen) -> str:
     """Return where the signal comes from, and what it says of the one that was chosen."""
     outlook, candidate = chosen.outlook, chosen.candidate
     source = PrefixSource.NONE if candidate.is_provider else outlook.found.source
     if source is PrefixSource.NONE:
-        return {"prefix": source.value}
+        return f"prefix={source}"
     matched = outlook.match_of(candidate).matched_tokens
-    return {"prefix": source.value, "matched": f"{matched}/{outlook.prompt_tokens}"}
+    return f"prefix={source};matched={matched}/{outlook.prompt_tokens}"
+
+
+def _about_notes(found: PrefixFound) -> str:
+    """Return what the signal says besides; what a reason has already stays as it is."""
+    if not found.note:
+        return ""
+    notes: dict[str, str] = {}
+    for key, value in found.note.items():
+        notes.setdefault(token_text(key), token_text(value))
+    return _pairs({key: value for key, value in notes.items() if key not in _KEYS})
+
+
+def _pairs(tokens: Mapping[str, str]) -> str:
+    return ";".join([f"{key}={value}" for key, value in tokens.items() if value])

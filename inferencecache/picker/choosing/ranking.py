@@ -91,7 +91,7 @@ class TtftRanker:
             ranked = self._by_prediction(views, outlook)
         else:
             ranked = Ranked(self.by_estimate(views, outlook), ESTIMATED)
-        if exploring is None:
+        if exploring is None or not (tier.explores or tier.rank_by is RankBy.PREDICTED_TTFT):
             return ranked
         return self._explored(ranked, self._explorable(tier, views), outlook, exploring)
 
@@ -156,7 +156,8 @@ class TtftRanker:
         others = [scored for scored in ranked.ranking.order if scored.endpoint is not oldest]
         if len(others) < len(ranked.ranking.order) and ranked.ranking.order[0].endpoint is oldest:
             return ranked
-        first = Scored(oldest, outlook.expected_ms(oldest.candidate))
+        situation = outlook.situation_of(oldest.candidate)
+        first = Scored(oldest, outlook.expected_ms(oldest.candidate, situation))
         ranking = Ranking(
             profile="",
             order=(first, *others[: _ORDERED_MAX - 1]),

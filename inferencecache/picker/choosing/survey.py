@@ -142,10 +142,10 @@ def survey(
         candidates: list[Candidate] = []
         for row in rows:
             found = _sort(row, question, suppression, candidates)
-            away.extend((tier, surveyed) for surveyed in found)
+            away += [(tier, surveyed) for surveyed in found]
         if candidates:
             free.append(TierField(tier, tuple(candidates)))
-    kept_away = tuple(surveyed for _, surveyed in away)
+    kept_away = tuple([surveyed for _, surveyed in away])
     if free:
         return Survey(fields=tuple(free), kept_away=kept_away)
     return _last_resort(away, kept_away, question.overflow)

@@ -46,24 +46,19 @@ class DecisionFacts(msgspec.Struct, frozen=True, kw_only=True):
     picked_ns: int
 
 
-class Decision:
+class Decision(msgspec.Struct, eq=False):
     """A decision and what has become of it; only its table changes it.
 
-    Args:
+    Attributes:
         response_id: Its name for callers.
         facts: What it is about.
         body: What PullBody will hand out.
-
-    Attributes:
         has_first_token: Whether the first token was reported.
         ending: How it ended, None while it has not.
     """
 
-    __slots__ = ("body", "ending", "facts", "has_first_token", "response_id")
-
-    def __init__(self, response_id: int, facts: DecisionFacts, body: Body) -> None:
-        self.response_id = response_id
-        self.facts = facts
-        self.body = body
-        self.has_first_token = False
-        self.ending: Ending | None = None
+    response_id: int
+    facts: DecisionFacts
+    body: Body
+    has_first_token: bool = False
+    ending: Ending | None = None

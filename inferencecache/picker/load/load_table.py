@@ -9,7 +9,9 @@ decision expires, so it counts only as long as one in a hundred takes, and as lo
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+
+import msgspec
 
 from inferencecache.clock import Clock
 from inferencecache.picker.decisions import (
@@ -23,42 +25,32 @@ from inferencecache.picker.load.observed_durations import ObservedDurations
 from inferencecache.settings.picker_load import PickerLoadSettings
 
 
-class LoadShare:
+class LoadShare(msgspec.Struct, eq=False):
     """What one request adds; follows its decision.
 
     Attributes:
+        table: Where it counts.
+        number: Its place in the order in which requests came.
         name: The candidate's.
         prefill_tokens: What it must still compute before its first token.
         decode_tokens: What its answer may have.
         placed_ns: Since when it counts.
-        number: Its place in the order in which requests came.
     """
 
-    __slots__ = ("_table", "decode_tokens", "name", "number", "placed_ns", "prefill_tokens")
-
-    def __init__(  # noqa: PLR0913, PLR0917 - all that it remembers
-        self,
-        table: "LoadTable",
-        number: int,
-        name: str,
-        prefill_tokens: int,
-        decode_tokens: int,
-        placed_ns: int,
-    ) -> None:
-        self._table = table
-        self.number = number
-        self.name = name
-        self.prefill_tokens = prefill_tokens
-        self.decode_tokens = decode_tokens
-        self.placed_ns = placed_ns
+    table: "LoadTable"
+    number: int
+    name: str
+    prefill_tokens: int
+    decode_tokens: int
+    placed_ns: int
 
     def first_token(self, _report: FirstTokenReport) -> None:
         """Take the prompt away: it is computed, or will not be."""
-        self._table.answered(self)
+        self.table.answered(self)
 
     def ended(self, ending: Ending, _report: FinalTokenReport | AbortReport | None) -> None:
         """Take the rest away."""
-        self._table.end(self, is_finished=ending is Ending.FINISHED)
+        self.table.end(self, is_finished=ending is Ending.FINISHED)
 
 
 class LoadTable:
@@ -70,6 +62,8 @@ class LoadTable:
         clock: Monotonic time.
 
     Attributes:
+        loads: The loads of this moment and later, by name; who has none is not in it. Not to be
+            written to.
         aged: Requests that stopped to count because nobody said anything about them.
     """
 
@@ -77,7 +71,7 @@ class LoadTable:
         self._settings = settings
         self._age_max_ns = age_max_ns
         self._clock = clock
-        self._loads: dict[str, CandidateLoad] = {}
+        self.loads: dict[str, CandidateLoad] = {}
         self._shares: OrderedDict[int, LoadShare] = OrderedDict()
         self._durations = ObservedDurations(settings.age_samples_max)
         self._number = 0
@@ -88,16 +82,11 @@ class LoadTable:
         return len(self._shares)
 
     def __iter__(self) -> Iterator[tuple[str, CandidateLoad]]:
-        return iter(self._loads.items())
-
-    @property
-    def loads(self) -> Mapping[str, CandidateLoad]:
-        """The loads of this moment and later; who has none is not in it."""
-        return self._loads
+        return iter(self.loads.items())
 
     def of(self, name: str) -> CandidateLoad:
         """Return the load of the candidate *name*."""
-        return self._loads.get(name, IDLE)
+        return self.loads.get(name, IDLE)
 
     @property
     def age_limit_ns(self) -> int:
@@ -157,12 +146,12 @@ class LoadTable:
             self._add(share.name, -1, -share.prefill_tokens, -share.decode_tokens)
 
     def _add(self, name: str, requests: int, prefill_tokens: int, decode_tokens: int) -> None:
-        before = self._loads.get(name, IDLE)
+        before = self.loads.get(name, IDLE)
         left = before.requests + requests
         if left <= 0:
-            self._loads.pop(name, None)
+            self.loads.pop(name, None)
             return
-        self._loads[name] = CandidateLoad(
+        self.loads[name] = CandidateLoad(
             left,
             max(0, before.prefill_tokens + prefill_tokens),
             max(0, before.decode_tokens + decode_tokens),

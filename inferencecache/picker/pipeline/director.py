@@ -85,20 +85,19 @@ class Director:
 
     Args:
         parts: Its collaborators.
+
+    Attributes:
+        profile_names: The profiles that tiers may name.
     """
 
-    __slots__ = ("_parts", "_produced")
+    __slots__ = ("_parts", "_produced", "profile_names")
 
     def __init__(self, parts: DirectorParts) -> None:
         self._parts = parts
+        self.profile_names = tuple(parts.pipeline.profiles)
         self._produced = frozenset(
             name for step in parts.pipeline.producers for name in step.produces
         )
-
-    @property
-    def profile_names(self) -> tuple[str, ...]:
-        """The profiles that tiers may name."""
-        return tuple(self._parts.pipeline.profiles)
 
     def open(self, question: Question) -> "PipelineRun":
         """Begin with a request."""
@@ -163,15 +162,16 @@ class PipelineRun:
         Args:
             known: About the request, and about its endpoints.
         """
-        own = self._produced.union(self.request.attributes)
-        said = known.about_request.keys() | {
-            name for values in known.about_endpoints.values() for name in values
-        }
-        self._missing = set(GIVEN_KEYS - said - own)
+        attributes = self.request.attributes
+        own = self._produced.union(attributes) if len(attributes) else self._produced
+        said = known.about_request.keys() | own
+        for values in known.about_endpoints.values():
+            said |= values.keys()
+        self._missing = set(GIVEN_KEYS - said)
         about_request = {
             name: value for name, value in known.about_request.items() if name not in own
         }
-        self.request.attributes.commit(about_request)
+        attributes.commit(about_request)
         self._given = len(about_request)
         for endpoint, values in known.about_endpoints.items():
             given = {name: value for name, value in values.items() if name not in own}
@@ -304,6 +304,7 @@ def _kind(error: BaseException) -> FailureKind:
 
 def _with_data(steps: tuple[Named[HookT], ...], missing: set[str]) -> tuple[Named[HookT], ...]:
     """Return those of *steps* that lack no key they need."""
-    if not missing:
-        return steps
-    return tuple(step for step in steps if step.needs.isdisjoint(missing))
+    for step in steps:
+        if not step.needs.isdisjoint(missing):
+            return tuple(each for each in steps if each.needs.isdisjoint(missing))
+    return steps  # nearly always

@@ -18,12 +18,14 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
+import msgspec
+
 from inferencecache.picker.prefix.block_keys import KEY_BYTES
 from inferencecache.picker.prefix.shelf import Shelf
 from inferencecache.settings.picker_prefix import PickerPrefixSettings
 
 
-class Placing:
+class Placing(msgspec.Struct, eq=False):
     """One prompt at one endpoint, for as long as it can be withdrawn.
 
     Attributes:
@@ -32,12 +34,9 @@ class Placing:
         keys: Its stretches, 8 bytes each; none where too many can be withdrawn already.
     """
 
-    __slots__ = ("endpoint", "keys", "number")
-
-    def __init__(self, endpoint: str, number: int, keys: bytes) -> None:
-        self.endpoint = endpoint
-        self.number = number
-        self.keys = keys
+    endpoint: str
+    number: int
+    keys: bytes
 
     @property
     def stretches(self) -> int:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from math import isfinite
 
+import msgspec
+
 from inferencecache.clock import NS_PER_MS, Clock
 from inferencecache.picker.decisions import (
     AbortReport,
@@ -74,7 +76,9 @@ class SensedPrompt:
                 if claim.index_tokens and prompt.question and candidate.endpoint:
                     replica_id = candidate.endpoint.name
                     self._parts.credit(prompt.question, replica_id, claim.index_tokens)
-                return PlacedPrompt(self._parts, placing, claim, prompt)
+                return PlacedPrompt(
+                    self._parts, candidate.name, placing, claim, prompt.is_comparable
+                )
         return None
 
     def _place(self, name: str, prompt: PromptAt, expected_ttft_ms: float) -> Placing:
@@ -85,27 +89,24 @@ class SensedPrompt:
         return self._parts.blocks.place(name, prompt.keys.keys, now_ns, expected_ns)
 
 
-class PlacedPrompt:
+class PlacedPrompt(msgspec.Struct, eq=False):
     """Follows one request: what fails or is never sent leaves nothing behind.
 
-    Args:
+    Attributes:
         parts: Who learns from it.
-        placing: What was noted when it was placed.
+        endpoint: Where it went.
+        placing: What was noted then; None once that is settled or withdrawn.
         claim: What was said of its prompt where it went.
-        prompt: The prompt.
+        is_comparable: Whether that says of the whole prompt what the index says.
+        is_failed: Whether it was withdrawn.
     """
 
-    __slots__ = ("_claim", "_endpoint", "_is_comparable", "_is_failed", "_parts", "_placing")
-
-    def __init__(
-        self, parts: LearningParts, placing: Placing, claim: Claim, prompt: PromptAt
-    ) -> None:
-        self._parts = parts
-        self._placing: Placing | None = placing
-        self._endpoint = placing.endpoint
-        self._claim = claim
-        self._is_comparable = prompt.is_comparable
-        self._is_failed = False
+    parts: LearningParts
+    endpoint: str
+    placing: Placing | None
+    claim: Claim
+    is_comparable: bool
+    is_failed: bool = False
 
     def first_token(self, report: FirstTokenReport) -> None:
         """Learn from the status of the answer."""
@@ -116,28 +117,28 @@ class PlacedPrompt:
         """Learn from the end; without any sign of an answer the prompt was never there."""
         is_finished = ending is Ending.FINISHED
         self._settle(has_worked=is_finished)
-        if is_finished and isinstance(report, FinalTokenReport) and not self._is_failed:
+        if is_finished and isinstance(report, FinalTokenReport) and not self.is_failed:
             self._learn(report)
 
     def _settle(self, *, has_worked: bool) -> None:
         """Keep or withdraw what was noted; whatever is known first decides."""
-        placing, self._placing = self._placing, None
+        placing, self.placing = self.placing, None
         if placing is None:
             return
-        self._is_failed = not has_worked
+        self.is_failed = not has_worked
         if has_worked:
-            self._parts.blocks.settle(placing)
+            self.parts.blocks.settle(placing)
         else:
-            self._parts.blocks.withdraw(placing)
+            self.parts.blocks.withdraw(placing)
 
     def _learn(self, report: FinalTokenReport) -> None:
         cached_tokens = report.cached_tokens
         if cached_tokens is None:
             return
-        audit, claim, endpoint = self._parts.audit, self._claim, self._endpoint
+        audit, claim, endpoint = self.parts.audit, self.claim, self.endpoint
         audit.claimed(endpoint, PrefixSource.PRECISE, claim.index_tokens, cached_tokens)
         if claim.memory is PrefixSource.APPROXIMATE:
             audit.claimed(endpoint, claim.memory, claim.memory_tokens, cached_tokens)
-        if self._is_comparable and claim.memory_tokens <= claim.index_tokens:
+        if self.is_comparable and claim.memory_tokens <= claim.index_tokens:
             audit.compared(endpoint, claim.index_tokens, cached_tokens)
         audit.expected(endpoint, claim.match.matched_tokens, cached_tokens)

@@ -40,7 +40,7 @@ def outlook(known: Knowledge, spread: float) -> Outlook:
     """Return what a Pick sees of whom."""
     match = CandidateMatch(matched_tokens=MATCHED_TOKENS, source=PrefixSource.PRECISE)
     found = PrefixFound(matches={A: match}, source=PrefixSource.PRECISE)
-    return Outlook(known, found=found, prompt_tokens=PROMPT_TOKENS, spread=spread)
+    return Outlook(knowledge=known, found=found, prompt_tokens=PROMPT_TOKENS, spread=spread)
 
 
 @pytest.mark.parametrize(
