@@ -30,13 +30,13 @@ SMALL = PickerSettings(
     body_bytes_max=8 * MIB,
     buffered_bytes_max=16 * MIB,
     upload_idle_ns=30 * NS_PER_S,
-    body_ttl_ns=NS_PER_S,
-    unpulled_ttl_ns=NS_PER_S,
-    decision_ttl_ns=2 * NS_PER_S,
+    body_ttl_ns=30 * NS_PER_S,
+    unpulled_ttl_ns=30 * NS_PER_S,
+    decision_ttl_ns=40 * NS_PER_S,
     tick_ns=20 * NS_PER_MS,
 )
-"""The limits under which the conformance list is written; silence, which takes real time, may be
-longer, so that a busy machine is not taken for a silent caller."""
+"""The limits under which the conformance list is written; those that may take real time are
+longer: a busy machine is no silent caller, and may begin to read large bodies late."""
 
 PROMPT = b'{"model": "m", "prompt": "hello"}'
 Metadata = tuple[tuple[str, str], ...]

@@ -19,7 +19,7 @@ from pipeline_rig import (
 )
 from served_picker import SMALL, ServedPicker, refused, serve_picker, until
 
-from inferencecache.clock import NS_PER_S, ManualClock
+from inferencecache.clock import ManualClock
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.pipeline import DeniedError, Request, TerminationCause, Usage
 
@@ -137,7 +137,7 @@ async def end_by_abort(picker: ServedPicker, response_id: int, _clock: ManualClo
 
 async def end_by_time(_picker: ServedPicker, _response_id: int, clock: ManualClock) -> None:
     """Let the decision's time pass."""
-    clock.advance_ns(3 * NS_PER_S)
+    clock.advance_ns(SMALL.decision_ttl_ns)
 
 
 async def end_with_server(picker: ServedPicker, _response_id: int, _clock: ManualClock) -> None:
