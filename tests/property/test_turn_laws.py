@@ -15,7 +15,8 @@ from inferencecache.picker.request import BadBodyError, InferenceRequest, envelo
 from inferencecache.picker.request.envelope import read_top_level
 from inferencecache.settings.picker import PickerParseSettings
 
-PARSE: Final = PickerParseSettings(depth_max=6)
+DEPTH_MAX: Final = 9
+PARSE: Final = PickerParseSettings(depth_max=DEPTH_MAX)
 NAMES: Final = PromptNames(b"k" * 32)
 
 TURNS = st.one_of(
@@ -29,6 +30,8 @@ TURNS = st.one_of(
             b'{"a":"\\ud83d"}',
             b"[[[]]]",
             b'{"a":{"b":{"c":{"d":{}}}}}',
+            b'{"content":"{{{[[["}',
+            b'{"content":"\\"{[{[{[{[{[","tool_calls":[{"function":{}}]}',
         ]
     ),
     documents(),
@@ -62,22 +65,27 @@ def chats(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + b"{" + b",".join(members) + b"}"
 
 
-def said(data: bytes, long_bytes: int) -> InferenceRequest | tuple[str, bytes | None]:
-    """Return what a body says, or what is wrong with it, and what it would be hashed as."""
+def said(data: bytes, long_bytes: int, depth_max: int) -> InferenceRequest | str:
+    """Return what a body says, or what is wrong with it."""
     with patch.object(envelope, "_LONG_BYTES", long_bytes):
         try:
-            return read_body(data, PARSE).request
+            return read_body(data, PickerParseSettings(depth_max=depth_max)).request
         except BadBodyError as error:
-            return error.reason, None
+            return error.reason
 
 
 @settings(max_examples=50, deadline=None)
-@given(chats())
-@example(b'{"x":{"messages":[{},{}]},"m\\u0065ssages":[{},{} ],"model":"m"}')
-@example(b'{"messages":[{"a":1}],"messages":[{"a":1}],"model":"m"}')
-def test_a_chat_taken_apart_says_what_it_says_in_one_piece(data: bytes) -> None:
+@given(chats(), st.integers(1, DEPTH_MAX))
+@example(b'{"x":{"messages":[{},{}]},"m\\u0065ssages":[{},{} ],"model":"m"}', DEPTH_MAX)
+@example(b'{"messages":[{"a":1}],"messages":[{"a":1}],"model":"m"}', DEPTH_MAX)
+@example(b'{"messages":[{"a":[[[]]]},{"b":"[[["}],"model":"m"}', 6)
+@example(b'{"messages":[{"a":[[[]]]},{"b":"[[["}],"model":"m"}', 5)
+@example(b'{"messages":[{"a":"[[["},{"b":"[[["}],"model":"m","tools":[[[[1]]]]}', 5)
+@example(b'{"messages":[{"a":"[[["},{"b":"[[["}],"model":"m","tools":[[[[1]]]]}', 4)
+@example(b'{"messages":[1,2],"model":"m"}', 1)
+def test_a_chat_taken_apart_says_what_it_says_in_one_piece(data: bytes, depth_max: int) -> None:
     """API, models, sizes and flaws with their places."""
-    assert said(data, 0) == said(data, len(data) + 1)
+    assert said(data, 0, depth_max) == said(data, len(data) + 1, depth_max)
 
 
 @settings(max_examples=50, deadline=None)

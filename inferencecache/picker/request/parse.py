@@ -25,6 +25,7 @@ from inferencecache.picker.request.model_spans import model_spans, place_of
 from inferencecache.picker.request.prompt_size import prompt_size
 from inferencecache.picker.request.shape import api_of
 from inferencecache.picker.request.structure import (
+    holds_few_brackets,
     is_deeper_than,
     is_utf8,
     long_number,
@@ -37,6 +38,12 @@ from inferencecache.settings.picker import PickerParseSettings
 
 _AFFINITY_BYTES_MAX: Final = 1_024
 _LONG_BYTES: Final = 32_768
+_LEVELS_OF_TURNS: Final = 2
+"""They stand in a list that stands in an object."""
+
+_LEFT_OUT: Final = b"[]"
+"""Stands for a list of turns."""
+
 _NESTED: Final = frozenset({b"[", b"{", b'"'})
 _NULL: Final = b"null"
 _TEXT_OR_NULL: Final = msgspec.json.Decoder(str | None)
@@ -139,10 +146,29 @@ def _top_level(text: bytes, depth_max: int) -> TopLevel:
         if is_deeper_than(text, depth_max, is_json=False):
             raise BadBodyError(BodyFlaw.TOO_DEEP) from None
         raise
-    siblings = further_objects(top_level.turns)
-    if not nests_little(text, depth_max, siblings) and is_deeper_than(text, depth_max):
+    if _is_too_deep(text, top_level, depth_max):
         raise BadBodyError(BodyFlaw.TOO_DEEP)
     return top_level
+
+
+def _is_too_deep(text: bytes, top_level: TopLevel, depth_max: int) -> bool:
+    """Return whether a body nests too deep; turns are looked at one by one.
+
+    Texts hold brackets, too, but hardly any turn so many that it could nest too deep by them.
+    """
+    _, turns, place, _ = top_level
+    if place is None:
+        return not nests_little(text, depth_max) and is_deeper_than(text, depth_max)
+    if holds_few_brackets(text, depth_max, further_objects(turns)):
+        return False
+    around = text[: place.start] + _LEFT_OUT + text[place.end :]
+    if is_deeper_than(around, depth_max):
+        return True
+    left = depth_max - _LEVELS_OF_TURNS
+    return any(
+        turn.count(b"{") + turn.count(b"[") > left and is_deeper_than(turn, left)
+        for turn in map(bytes, turns)
+    )
 
 
 def _check_numbers(text: bytes, settings: PickerParseSettings) -> None:

@@ -79,7 +79,19 @@ def is_deeper_than(data: bytes, depth_max: int, *, is_json: bool = True) -> bool
     return False
 
 
-def nests_little(data: bytes, depth_max: int, siblings: int = 0) -> bool:
+def holds_few_brackets(data: bytes, depth_max: int, siblings: int = 0) -> bool:
+    """Return true if *data* holds too few brackets to nest deeper than *depth_max* levels.
+
+    Args:
+        data: A document.
+        depth_max: Most levels.
+        siblings: How many objects are known to stand in a list behind another object in it.
+    """
+    most = depth_max // 2
+    return not (_has_more(data, b"[", most) or _has_more(data, b"{", most + siblings))
+
+
+def nests_little(data: bytes, depth_max: int) -> bool:
     """Return true if *data* certainly nests at most *depth_max* levels; false means: count them.
 
     An object that comes right after another, in the same list, leads no deeper than that one. What
@@ -89,11 +101,8 @@ def nests_little(data: bytes, depth_max: int, siblings: int = 0) -> bool:
     Args:
         data: A document; if it turns out not to be valid JSON, nothing is certain.
         depth_max: Most levels.
-        siblings: How many objects are known to stand in a list behind another object in it.
     """
-    if not (
-        _has_more(data, b"[", depth_max // 2) or _has_more(data, b"{", depth_max // 2 + siblings)
-    ):
+    if holds_few_brackets(data, depth_max):
         return True
     deeper, siblings_left = 0, len(data) // _BYTES_PER_SIBLING
     for opening in (b"{", b"["):
