@@ -53,6 +53,7 @@ from inferencecache.transport.tokenize_plan import (
 from inferencecache.transport.tokenize_shelf import Loaded, TokenizerShelf
 from inferencecache.transport.tokenize_watch import TokenizeWatch
 from inferencecache.transport.tokenize_work import (
+    FAILED,
     TIMEOUT,
     Answer,
     Begun,
@@ -63,7 +64,6 @@ from inferencecache.transport.tokenize_work import (
 )
 
 MISSING: Final = NoBlocks(why="tokenizer_missing")
-FAILED: Final = NoBlocks(why="tokenizer_failed")
 UNREADABLE: Final = NoBlocks(why="prompt_unreadable")
 NO_BLOCK_SIZE: Final = NoBlocks(why="block_size_unknown")
 NO_TOKENIZER: Final = NoBlocks(why="no_tokenizer", is_by_design=True)

@@ -18,6 +18,7 @@ ResultT = TypeVar("ResultT")
 Answer = PromptBlocks | NoBlocks
 
 TIMEOUT: Final = NoBlocks(why="tokenizer_timeout")
+FAILED: Final = NoBlocks(why="tokenizer_failed")
 
 
 class Begun(Protocol):
@@ -103,17 +104,13 @@ class TokenizeWork:
         running = self._running.pop(name, None)
         if running is None:  # called off
             return
-        waiting = [waiter for waiter in running.waiters if not waiter.done()]
+        answer: Answer = FAILED  # of what is raised the event loop tells
         try:
             answer = make()
-        except Exception as error:
-            if not waiting:
-                raise
-            for waiter in waiting:
-                waiter.set_exception(error)
-        else:
-            for waiter in waiting:
-                waiter.set_result(answer)
+        finally:
+            for waiter in running.waiters:
+                if not waiter.done():
+                    waiter.set_result(answer)
 
 
 def _give_up(waiter: asyncio.Future[Answer]) -> None:

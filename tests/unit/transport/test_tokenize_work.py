@@ -11,6 +11,7 @@ import pytest
 
 from inferencecache.picker.prompt.blocks import NoBlocks
 from inferencecache.transport.tokenize_work import (
+    FAILED,
     TIMEOUT,
     Answer,
     Begin,
@@ -117,14 +118,23 @@ async def test_who_gives_up_takes_nothing_from_others() -> None:
         assert await second == DONE
 
 
-async def test_what_is_raised_reaches_all_who_wait() -> None:
-    """In a thread, in a task, and while the answer is made; the name is free again."""
-    work, gate = TokenizeWork(1, FOREVER_S), Event()
+async def test_what_is_raised_ends_in_an_answer() -> None:
+    """In a thread, in a task, while the answer is made, and when nobody waits for it any more.
+
+    The event loop tells of it, and the name is free again.
+    """
+    work, quick, gate = TokenizeWork(1, FOREVER_S), TokenizeWork(1, 0.01), Event()
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
 
     def fail() -> str:
         raise ArithmeticError
 
-    async def fail_later() -> str:
+    def fail_at_the_gate() -> str:
+        gate.wait()
+        raise ArithmeticError
+
+    async def fail_in_a_task() -> str:
         raise ArithmeticError
 
     def fail_to_settle(_: str) -> Answer:
@@ -134,29 +144,16 @@ async def test_what_is_raised_reaches_all_who_wait() -> None:
         for begin in (
             in_thread(executor, fail, settled),
             in_thread(executor, str, fail_to_settle),
-            in_task(fail_later, settled),
+            in_task(fail_in_a_task, settled),
         ):
-            with pytest.raises(ArithmeticError):
-                await work.answer(b"a", begin)
+            assert await work.answer(b"a", begin) is FAILED
             assert not work
-
-
-async def test_what_is_raised_when_nobody_waits_is_reported() -> None:
-    """The event loop tells of it."""
-    work, gate = TokenizeWork(1, 0.01), Event()
-    told: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
-
-    def fail() -> str:
-        gate.wait()
-        raise ArithmeticError
-
-    async with threads(gate) as executor:
-        assert await work.answer(b"a", in_thread(executor, fail, settled)) is TIMEOUT
+        at_the_gate = in_thread(executor, fail_at_the_gate, settled)
+        assert await quick.answer(b"a", at_the_gate) is TIMEOUT
         gate.set()
-        await gone(work)
+        await gone(quick)
 
-    assert [type(context["exception"]) for context in told] == [ArithmeticError]
+    assert [type(context["exception"]) for context in told] == [ArithmeticError] * 4
 
 
 async def test_stopping_ends_work_and_waiting() -> None:
