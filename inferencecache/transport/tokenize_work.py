@@ -6,7 +6,7 @@ twice and no task is made. A turn and a task cost more than what is new of many 
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
@@ -131,13 +131,13 @@ def in_thread(
 
     def begin(finish: Finish) -> Begun:
         loop = asyncio.get_running_loop()
-        work = threads.submit(giving_way, compute)
 
-        def tell(_: object) -> None:
+        def tell(work: Future[ResultT]) -> None:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
                 loop.call_soon_threadsafe(finish, lambda: settle(work.result()))
 
-        work.add_done_callback(tell)
+        work = threads.submit(giving_way, compute)
+        work.add_done_callback(tell)  # which the work keeps, so it must not keep the work
         return work
 
     return begin
@@ -155,7 +155,7 @@ def in_task(
 
     def begin(finish: Finish) -> Begun:
         task = asyncio.get_running_loop().create_task(fetch())
-        task.add_done_callback(lambda _: finish(lambda: settle(task.result())))
+        task.add_done_callback(lambda task: finish(lambda: settle(task.result())))
         return task
 
     return begin

@@ -1,11 +1,14 @@
 """Prompts become the blocks that engines name: by token ids and by tokenizers of this process."""
 
 import asyncio
+import gc
 import json
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from weakref import ref
 
+import msgspec
 import pytest
 from fleets import row
 from prompt_rig import BLOCK_TOKENS, chat, engines, prompt_rig, question
@@ -15,6 +18,7 @@ from small_tokenizers import BOS, EOS, TURN, plain_blocks, write_tokenizer
 from inferencecache.clock import NS_PER_S
 from inferencecache.picker.fleet import EngineKind
 from inferencecache.picker.prompt import NoBlocks, PromptBlocks
+from inferencecache.picker.request.envelope import read_top_level
 
 LONG = "The prefix index tells gateways where a prompt is warm. " * 200
 TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
@@ -48,6 +52,32 @@ async def test_a_prompt_beside_turns_is_not_looked_at(tmp_path: Path, prompt: ob
         found = await rig.exact(chat(("user", "hi"), prompt=prompt), members)
 
         assert found == await rig.exact(chat(("user", "hi")), members)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"model": "m", "prompt": list(range(3_000))}, chat(("user", LONG), ("assistant", LONG))],
+    ids=["token_ids", "chat"],
+)
+async def test_nothing_of_a_body_lives_on_with_its_blocks(tmp_path: Path, body: object) -> None:
+    """What was read goes with the question, without a collector to find it."""
+    write_tokenizer(tmp_path)
+    members = engines(tokenizer=tmp_path)
+    asked = question(body)
+    top_level = read_top_level(asked.content.join())
+    asked = msgspec.structs.replace(asked, top_level=top_level)
+    keys = ref(top_level.keys)
+    async with prompt_rig(threads_max=1, token_ids_inline_bytes_max=100) as rig:
+        gc.disable()
+        try:
+            found = await rig.prompts.reader.blocks(asked, members, members.models[0])
+            assert isinstance(found, PromptBlocks)
+            await rig.prompts.reader.characters(asked, members.models[0])
+            await asyncio.get_running_loop().run_in_executor(rig.prompts._threads, int)
+            del asked, top_level
+            assert keys() is None
+        finally:
+            gc.enable()
 
 
 async def test_many_token_ids_are_hashed_beside_the_loop() -> None:
