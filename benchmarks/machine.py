@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def describe() -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "Python": _interpreter(),
         "load at the start": " ".join(f"{load:.2f}" for load in os.getloadavg()),
         "joining 512 hashes": f"{joining_us():.1f} us ({TARGET_MACHINE_JOINING_US} us where the "
         "targets were set)",
@@ -37,6 +38,12 @@ def joining_us() -> float:
 def slowness() -> float:
     """Return how many times longer this machine takes than the one the targets were set for."""
     return joining_us() / TARGET_MACHINE_JOINING_US
+
+
+def _interpreter() -> str:
+    """Return which Python this is, and whose: builds of one version differ by a fifth."""
+    name = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{name}, {Path(sys.executable).resolve()}"
 
 
 def _processor() -> str:
