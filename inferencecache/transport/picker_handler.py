@@ -61,20 +61,20 @@ class PickerHandler:
         self._plane = parts.runner.plane
         self._metrics = parts.runner.metrics
         self._log = parts.runner.log
-        idle_ns = parts.settings.upload_idle_ns
-        self._uploads = Uploads(self._plane, self._metrics, self._log, idle_ns)
         settings = parts.settings
+        self._quiet = QuietTurns(parts.runner.clock, settings.begin_wait_ns)
+        self._uploads = Uploads(
+            self._plane, self._metrics, self._log, self._quiet, settings.upload_idle_ns
+        )
         self._chunk_bytes = min(settings.pull_chunk_bytes, settings.chunk_bytes_max)
         self._identifier_bytes_max = settings.identifier_bytes_max
         self._guard = parts.guard
-        self._quiet = QuietTurns(parts.runner.clock, settings.begin_wait_ns)
 
     async def push_body(
         self, request_iterator: AsyncIterator[Chunk | None], context: Context
     ) -> pb.PushBodyResponse:
         """Take a body in; for which tenant is said later, by `Pick`."""
         require_any(self._guard, "PushBody", context, Access.READ)
-        await self._quiet.take()
         return await self._uploads.receive(request_iterator, context)
 
     async def pick(self, request: pb.PickRequest, context: Context) -> pb.PickResponse:
@@ -98,21 +98,25 @@ class PickerHandler:
         self, request: pb.ReportFirstTokenRequest, _context: Context
     ) -> pb.ReportFirstTokenResponse:
         """Learn that the destination has begun to answer."""
-        await self._quiet.take()
-        is_known = self._plane.first_token(request.response_id, first_token_report(request))
-        self._metrics.reported("ReportFirstToken", is_known=is_known)
+        try:
+            await self._quiet.take()
+        finally:  # it has been told, whether or not its caller is still there
+            is_known = self._plane.first_token(request.response_id, first_token_report(request))
+            self._metrics.reported("ReportFirstToken", is_known=is_known)
         return pb.ReportFirstTokenResponse(acknowledged=is_known)
 
     async def report_final_token(
         self, request: pb.ReportFinalTokenRequest, _context: Context
     ) -> pb.ReportFinalTokenResponse:
         """Learn that the answer is complete."""
-        await self._quiet.take()
-        report, flaws = usable(final_token_report(request))
-        is_known = self._plane.final_token(request.response_id, report)
-        self._metrics.reported("ReportFinalToken", is_known=is_known)
-        if is_known:
-            self._metrics.flawed(flaws)
+        try:
+            await self._quiet.take()
+        finally:  # likewise, or the request would stay in flight
+            report, flaws = usable(final_token_report(request))
+            is_known = self._plane.final_token(request.response_id, report)
+            self._metrics.reported("ReportFinalToken", is_known=is_known)
+            if is_known:
+                self._metrics.flawed(flaws)
         return pb.ReportFinalTokenResponse(acknowledged=is_known)
 
     async def abort(self, request: pb.AbortRequest, _context: Context) -> pb.AbortResponse:

@@ -20,6 +20,7 @@ from inferencecache.picker.faults import IdleUploadError
 from inferencecache.service.pick import PickPlane
 from inferencecache.transport.picker_convert import declared_bytes, request_id
 from inferencecache.transport.picker_metrics import PickerMetrics, push_result
+from inferencecache.transport.quiet_turns import QuietTurns
 from inferencecache.transport.structured_log import EventLog
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -32,15 +33,22 @@ class Uploads:
         plane: Where they belong.
         metrics: Counts them.
         log: Told about each at DEBUG.
-        idle_ns: Longest silence, in nanoseconds.
+        quiet: Gives each its turn to begin.
+        idle_ns: Longest silence from then on, in nanoseconds.
     """
 
     def __init__(
-        self, plane: PickPlane, metrics: PickerMetrics, log: EventLog, idle_ns: int
+        self,
+        plane: PickPlane,
+        metrics: PickerMetrics,
+        log: EventLog,
+        quiet: QuietTurns,
+        idle_ns: int,
     ) -> None:
         self._plane = plane
         self._metrics = metrics
         self._log = log
+        self._quiet = quiet
         self._idle_s = idle_ns / NS_PER_S
 
     async def receive(
@@ -61,6 +69,7 @@ class Uploads:
         metadata = context.invocation_metadata() or ()
         name = request_id(metadata)
         try:
+            await self._quiet.take()
             body = self._plane.open_upload(declared_bytes(metadata))
             body.client_request_id = name
             pushed = await self._receive(body, chunks, context)

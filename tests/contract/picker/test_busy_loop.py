@@ -3,9 +3,11 @@
 import asyncio
 from dataclasses import replace
 
-from served_picker import PROMPT, SMALL, serve_picker
+import pytest
+from served_picker import PROMPT, SMALL, messages, serve_picker, until
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S, ManualClock
+from inferencecache.kinference.v1 import picker_pb2 as pb
 
 HOUR_NS = 3_600 * NS_PER_S
 PATIENT = replace(
@@ -23,14 +25,22 @@ class BusyClock(ManualClock):
 
     Attributes:
         turn_ns: How long; whoever looks twice has passed a turn.
+        looks: How often anybody looked; goes on while somebody waits.
     """
 
     turn_ns = 0
+    looks = 0
 
     def monotonic_ns(self) -> int:
         """Move on by a turn."""
+        self.looks += 1
         self.advance_ns(self.turn_ns)
         return super().monotonic_ns()
+
+    async def somebody_waits(self) -> None:
+        """Return when a call has come that looks turn by turn."""
+        looks = self.looks
+        await until(lambda: self.looks > looks + 100)
 
 
 async def test_uploads_and_reports_give_way_to_the_requests_that_are_there() -> None:
@@ -72,3 +82,35 @@ async def test_without_a_wait_nothing_gives_way() -> None:
         clock.turn_ns = NS_PER_S
         picked = await served.push_and_pick(PROMPT)
         assert await served.first(picked.response_id, upstream_status=200)
+
+
+@pytest.mark.parametrize("method", ["ReportFirstToken", "ReportFinalToken"])
+async def test_a_report_that_has_come_counts_if_its_caller_goes_while_it_waits(method: str) -> None:
+    """Else its request would be in flight for as long as decisions live."""
+    clock = BusyClock()
+    async with serve_picker(PATIENT, clock=clock, ticks=False) as served:
+        response_id = (await served.push_and_pick(PROMPT)).response_id
+        tell, request = getattr(served.stub, method), getattr(pb, f"{method}Request")
+        clock.turn_ns = NS_PER_MS
+        call = tell(request(response_id=response_id))
+        await clock.somebody_waits()
+        call.cancel()
+        assert not await served.abort(response_id + 1), "comes after the reset, and does not wait"
+
+        clock.turn_ns = 0
+        again = await tell(request(response_id=response_id))
+        assert not again.acknowledged, "only the first of a kind counts"
+
+
+async def test_an_upload_that_is_reset_while_it_waits_is_one_and_leaves_nothing() -> None:
+    """Nothing was charged yet; it is told like any other."""
+    clock = BusyClock()
+    async with serve_picker(PATIENT, clock=clock, ticks=False) as served:
+        clock.turn_ns = NS_PER_MS
+        push = served.stub.PushBody(messages([PROMPT]))
+        await clock.somebody_waits()
+        push.cancel()
+        await until(lambda: bool(served.recorder.lines))
+        (told,) = served.recorder.lines
+        assert told == ("push", {"client_request_id": "", "result": "reset", "bytes": 0})
+        assert served.buffered_bytes == 0
