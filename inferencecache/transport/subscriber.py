@@ -41,6 +41,7 @@ from inferencecache.events import (
 )
 from inferencecache.transport.failure_lines import FailureLines
 from inferencecache.transport.subscriber_parts import SubscriberCounters, SubscriberParts
+from inferencecache.transport.subscriber_pauses import StartOverPauses
 from inferencecache.transport.zmq_socket import LiveSocket, ReadySocket, SocketLimits, open_replay
 
 _SLICE_NS: Final = 5 * NS_PER_MS
@@ -121,7 +122,9 @@ class Subscriber:
         self._was_connected = False
         self._was_vouched_for = True
         self._wants_all = False
-        self._next_start_over_ns = parts.clock.monotonic_ns()
+        self._pauses: Final = StartOverPauses(
+            parts.start_over_interval_ns, parts.clock.monotonic_ns()
+        )
 
     @property
     def is_synced(self) -> bool:
@@ -160,7 +163,7 @@ class Subscriber:
 
     def _slice(self, live: LiveSocket, until_ns: int) -> bool:
         """Work until *until_ns*; return whether there may be more to do."""
-        if self._wants_all and self._may_start_over and self._ask_for_all():
+        if self._wants_all and self._ask_for_all(for_others=True):
             self._sink.reset(self.parts.rank)  # or what has come meanwhile would count twice
         if self._carry_out(until_ns):
             return True
@@ -341,24 +344,26 @@ class Subscriber:
         except Exception as error:  # noqa: BLE001 - as above
             self.counters.failures += 1
             self._failure_lines.failed(self.parts.name, error)
-        self._ask_for_all()
+        if not self._ask_for_all(for_others=False):
+            self._pauses.failed()
 
-    @property
-    def _may_start_over(self) -> bool:
-        return self.parts.clock.monotonic_ns() >= self._next_start_over_ns
-
-    def _ask_for_all(self) -> bool:
+    def _ask_for_all(self, *, for_others: bool) -> bool:
         """Ask for everything in place of what is queued, unless that was a moment ago.
+
+        Args:
+            for_others: Whether it is not a failure here that has cost what was known.
 
         Returns:
             Whether it is asked for.
         """
         now_ns = self.parts.clock.monotonic_ns()
-        may_ask = self._may_start_over
+        may_ask = self._pauses.may_ask(now_ns, for_others=for_others)
+        if for_others and not may_ask:
+            return False
         commands = self.tracker.start_over(now_ns, may_ask=may_ask)
         self._wants_all = self._wants_all and not may_ask
         if commands:
-            self._next_start_over_ns = now_ns + self.parts.start_over_interval_ns
+            self._pauses.asked(now_ns)
             self._under_way = None
             self._commands.clear()
             self._slices.clear()

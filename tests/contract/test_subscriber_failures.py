@@ -71,3 +71,32 @@ async def test_how_often_everything_is_asked_for_again_is_a_setting(
 
     assert made.counters.failures == 2
     assert engine.requests == requests
+
+
+async def test_who_fails_anew_is_asked_ever_more_rarely_for_the_failures_of_others() -> None:
+    """Each of two ranks on one replica would have the other asked again for ever."""
+    clock, sink = ManualClock(), HalfwaySink(100)
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        made = subscriber(engine, clock, sink, has_replay=True, start_over_interval_ns=1_000)
+        running = asyncio.create_task(made.run())
+        await engine.subscribed.wait()
+        await engine.requested.wait()
+        await engine.publish(FAILING)
+        published, taken_in = 1, 2
+        for requests, pause in ((2, 1), (3, 2), (4, 4)):
+            await sink.taken_in(taken_in)
+            clock.advance_ns(pause * 1_000 - 1)
+            made.ask_again()
+            await engine.publish(LAST)
+            published, taken_in = published + 1, taken_in + 1
+            await sink.taken_in(taken_in)
+            assert len(engine.requests) == requests
+            clock.advance_ns(1)
+            made.ask_again()
+            taken_in += published
+            await sink.taken_in(taken_in)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    assert engine.requests == [0] * 5
+    assert made.counters.failures == 5
