@@ -8,6 +8,8 @@ A rehearsal takes the same steps up to that, and leaves nothing behind.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from inferencecache.clock import Clock
 from inferencecache.picker.choice import Choice, Outcome, QosClass, Question, Refusal
 from inferencecache.picker.choosing.aftermath import AftermathParts
@@ -178,10 +180,11 @@ class FleetPick:
 
     async def _sensed(self, found: Survey) -> tuple[Survey, Views]:
         """Find out where the prompt is warm, and leave out whom its length is too much for."""
-        if found.refusal:
-            return found, []
         parts, request = self._parts, self._question.request
         now_ns = parts.clock.monotonic_ns()
+        if found.refusal:
+            self._outlook = replace(self._outlook, now_ns=now_ns)
+            return found, []
         views = views_of(found, parts.knowledge if self._run.has_plugins else None, now_ns)
         candidates = [view.candidate for _, tier_views in views for view in tier_views]
         warm = await parts.prefix.sense(self._question, candidates)

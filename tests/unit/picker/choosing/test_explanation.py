@@ -7,9 +7,10 @@ from known_prefixes import KnownPrefixes
 
 from inferencecache.picker.choice import Choice
 from inferencecache.picker.explanation import ExplainedCandidate, Explanation
-from inferencecache.picker.fleet import Candidate, Fleet, Provider, WorkerSet
+from inferencecache.picker.fleet import Candidate, ContextOverflow, Fleet, Provider, WorkerSet
 from inferencecache.picker.load import EngineSignal
 from inferencecache.picker.pipeline import EndpointView
+from inferencecache.settings.picker_load import PickerLoadSettings
 
 WORKERS = worker_set("w", row("m"), addresses=("a:1", "b:1"), weights={"b:1": 2.0}, concurrency=4)
 VENDOR = provider("vendor", row("m"))
@@ -97,6 +98,21 @@ def test_what_engines_said_counts_as_of_then() -> None:
     assert (by_name["a:1"].waiting, by_name["b:1"].waiting) == (2, 3)
     assert by_name["b:1"].estimated_ms == 50 + (800 + 1_600) / 8 + 8 / 2 + 20 * 3 / 2
     assert by_name["b:1"].in_flight == 1
+
+
+def test_what_an_engine_said_too_long_ago_explains_no_refusal() -> None:
+    """Of a request that fits nowhere, and so is refused before anybody looks at its prompt."""
+    small = worker_set("w", row("m", window=100))
+    rig = ChooserRig(fleet(tier("local", small), overflow=ContextOverflow.REJECT))
+    rig.knowledge.signals.put("w:1", EngineSignal(waiting=9), rig.clock.monotonic_ns())
+    waiting = []
+    for _ in range(2):
+        refusal = rig.refused(question(prompt_tokens=101))
+        assert refusal.reason == "context=exceeds"
+        assert refusal.explanation is not None
+        waiting += [each.waiting for each in refusal.explanation.candidates]
+        rig.clock.advance_ns(PickerLoadSettings().signal_stale_ns + 1)
+    assert waiting == [9, 0]
 
 
 def test_an_explanation_does_not_hold_its_fleet() -> None:
