@@ -1,6 +1,8 @@
 """Laws of chats that are taken apart while they are read: as if they were read once more."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
 
@@ -65,9 +67,19 @@ def chats(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + b"{" + b",".join(members) + b"}"
 
 
+@contextmanager
+def apart(long_bytes: int = 0) -> Iterator[None]:
+    """Let bodies from so many bytes on be taken apart, however short their turns are."""
+    with (
+        patch.object(envelope, "_LONG_BYTES", long_bytes),
+        patch.object(envelope, "_TURN_BYTES_MIN", 0),
+    ):
+        yield
+
+
 def said(data: bytes, long_bytes: int, depth_max: int) -> InferenceRequest | str:
     """Return what a body says, or what is wrong with it."""
-    with patch.object(envelope, "_LONG_BYTES", long_bytes):
+    with apart(long_bytes):
         try:
             return read_body(data, PickerParseSettings(depth_max=depth_max)).request
         except BadBodyError as error:
@@ -94,7 +106,7 @@ def test_turns_are_those_of_the_last_list(data: bytes) -> None:
     """Each as it is written, and the list stands where an independent reader finds it."""
     text = data.removeprefix(b"\xef\xbb\xbf")
     named = [(start, end) for key, start, end in top_level(text) if key == "messages"]
-    with patch.object(envelope, "_LONG_BYTES", 0):
+    with apart():
         read = read_top_level(text)
     if not named:
         assert not read.turns
@@ -111,7 +123,7 @@ def test_turns_are_those_of_the_last_list(data: bytes) -> None:
 @given(chats())
 def test_a_prompt_is_the_same_wherever_its_body_was_read(data: bytes) -> None:
     """While it was parsed, or later and once more."""
-    with patch.object(envelope, "_LONG_BYTES", 0):
+    with apart():
         try:
             parsed = read_body(data, PARSE)
         except BadBodyError:

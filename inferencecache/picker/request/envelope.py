@@ -82,8 +82,9 @@ class TopLevel(NamedTuple):
     Attributes:
         keys: Its values as they are written.
         turns: Its messages one by one; none where they are no list, and in bodies so short that
-            what they begin with is not worth looking for. In very long ones there are none either:
-            a turn costs 50 bytes and 50 nanoseconds, and there may be one for every second byte.
+            what they begin with is not worth looking for. There are none either where they could
+            be too many: a turn costs 50 bytes and half a microsecond, and there may be one for
+            every second byte.
         place: Where the messages stand; None if that is not known.
         length: Bytes of the whole body, without its byte order mark.
     """
@@ -105,6 +106,9 @@ _LONG_BYTES: Final = 16_384
 """Shorter conversations take less time to write than to look for."""
 
 _VERY_LONG_BYTES: Final = 1_048_576
+_TURN_BYTES_MIN: Final = 64
+"""Of a body per turn; fewer hold little to read in a conversation, but a great many objects."""
+
 _DECODER: Final = msgspec.json.Decoder(Envelope)
 _WITH_TURNS: Final = msgspec.json.Decoder(_EnvelopeWithTurns)
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -178,6 +182,8 @@ def _top_level(data: bytes) -> TopLevel:
     turns = keys.messages
     if isinstance(turns, Raw):  # there are none
         return TopLevel(keys, (), None, len(data))
+    if len(turns) * _TURN_BYTES_MIN > len(data):
+        return TopLevel(_decode(data), (), None, len(data))
     place = place_of_turns(data, turns)
     if place is None:
         return TopLevel(_decode(data), turns, None, len(data))

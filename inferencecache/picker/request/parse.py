@@ -44,6 +44,8 @@ _LEVELS_OF_TURNS: Final = 2
 _LEFT_OUT: Final = b"[]"
 """Stands for a list of turns."""
 
+_BETWEEN_TURNS: Final = b","
+
 _NESTED: Final = frozenset({b"[", b"{", b'"'})
 _NULL: Final = b"null"
 _TEXT_OR_NULL: Final = msgspec.json.Decoder(str | None)
@@ -152,9 +154,10 @@ def _top_level(text: bytes, depth_max: int) -> TopLevel:
 
 
 def _is_too_deep(text: bytes, top_level: TopLevel, depth_max: int) -> bool:
-    """Return whether a body nests too deep; turns are looked at one by one.
+    """Return whether a body nests too deep; only turns that could are looked at closely.
 
-    Texts hold brackets, too, but hardly any turn so many that it could nest too deep by them.
+    Texts hold brackets, too, but hardly any turn so many that it could nest too deep by them. Those
+    that do are looked at in one go: one beside the other they nest no deeper.
     """
     _, turns, place, _ = top_level
     if place is None:
@@ -165,10 +168,8 @@ def _is_too_deep(text: bytes, top_level: TopLevel, depth_max: int) -> bool:
     if is_deeper_than(around, depth_max):
         return True
     left = depth_max - _LEVELS_OF_TURNS
-    return any(
-        turn.count(b"{") + turn.count(b"[") > left and is_deeper_than(turn, left)
-        for turn in map(bytes, turns)
-    )
+    suspects = [turn for turn in map(bytes, turns) if turn.count(b"{") + turn.count(b"[") > left]
+    return is_deeper_than(_BETWEEN_TURNS.join(suspects), left)
 
 
 def _check_numbers(text: bytes, settings: PickerParseSettings) -> None:
