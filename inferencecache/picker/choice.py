@@ -63,7 +63,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         request: The parsed body.
         content: The body itself, for whoever hashes its prompt.
-        top_level: Its values as they are written; None where they were read elsewhere.
+        top_level: Its values as they are written; None where they were read elsewhere, and of what
+            may wait, since they keep a copy of the body.
         tenant: Whose request it is; the empty text is a tenant like any other.
         qos: How long it can wait.
         pool: Where to look; None for everything that is served.

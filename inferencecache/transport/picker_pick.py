@@ -112,14 +112,26 @@ class PickRunner:
         self, body: Body, asked: _Asked
     ) -> tuple[PickAnswer, Choice | Refusal | None]:
         try:
-            may_lack_model = self.may_lack_model()
-            read = await self.reader.read(body.content, may_lack_model=may_lack_model)
+            question = await self._question(body, asked)
         except BadBodyError as error:
             return self.plane.refuse(body, Outcome.BAD_REQUEST, error.reason), None
-        question = Question(
+        chosen = await self.chooser.choose(question)
+        if isinstance(chosen, Choice):
+            return self.plane.settle(body, question, chosen), chosen
+        model = question.request.model
+        return self.plane.refuse(body, chosen.outcome, chosen.reason, model), chosen
+
+    async def _question(self, body: Body, asked: _Asked) -> Question:
+        """Return what has to be chosen for; what may wait does not keep its bytes twice meanwhile.
+
+        Raises:
+            BadBodyError: The body is no inference request.
+        """
+        read = await self.reader.read(body.content, may_lack_model=self.may_lack_model())
+        return Question(
             request=read.request,
             content=body.content,
-            top_level=read.top_level,
+            top_level=None if asked.qos is QosClass.DEFERRABLE else read.top_level,
             tenant=asked.tenant,
             qos=asked.qos,
             pool=asked.pool,
@@ -127,11 +139,6 @@ class PickRunner:
             headers=asked.headers,
             deadline_ns=asked.deadline_ns,
         )
-        chosen = await self.chooser.choose(question)
-        if isinstance(chosen, Choice):
-            return self.plane.settle(body, question, chosen), chosen
-        answer = self.plane.refuse(body, chosen.outcome, chosen.reason, read.request.model)
-        return answer, chosen
 
     def _record(
         self,

@@ -277,6 +277,8 @@ async def test_the_question_holds_what_the_caller_said() -> None:
     assert (first.pool.namespace, first.pool.name, first.pool.resource_version) == ("n", "p", "9")
     assert first.tenant == ""
     assert first.client_request_id == "same"
+    kept = [question.top_level is not None for question in chooser.questions[:4]]
+    assert kept == [True, True, False, True]  # what waits keeps its bytes once
     assert last.pool is None
     assert last.tenant == "acme"
 
