@@ -46,8 +46,11 @@ class ExplainedRows(Sequence[Row]):
         self._columns = columns
 
     def __eq__(self, other: object) -> bool:
-        """Return whether *other* says the same of the same candidates."""
-        return isinstance(other, ExplainedRows) and self._columns == other._columns
+        """Return whether *other* says the same of the same candidates.
+
+        Complexity: O(candidates).
+        """
+        return isinstance(other, ExplainedRows) and tuple(self) == tuple(other)
 
     __hash__ = None  # type: ignore[assignment] # nobody looks one up
 

@@ -115,6 +115,16 @@ def test_what_an_engine_said_too_long_ago_explains_no_refusal() -> None:
     assert waiting == [9, 0]
 
 
+def test_the_same_is_said_however_it_is_known() -> None:
+    """That nobody waits, by what this picker gave an engine or since the engine says so, too."""
+    rig = rig_of(fleet(tier("local", WORKERS)))
+    before = rig.choose(question(), is_rehearsal=True)
+    rig.knowledge.signals.put("b:1", EngineSignal(waiting=0, running=1), rig.clock.monotonic_ns())
+    assert rig.choose(question(), is_rehearsal=True).explanation == before.explanation
+    rig.knowledge.signals.put("b:1", EngineSignal(waiting=1, running=1), rig.clock.monotonic_ns())
+    assert rig.choose(question(), is_rehearsal=True).explanation != before.explanation
+
+
 def test_an_explanation_does_not_hold_its_fleet() -> None:
     """Thousands of them outlive fleets that are replaced, and those may be large."""
     told = explained(rig_of(fleet(tier("local", WORKERS), tier("vendor", VENDOR))))
