@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
@@ -35,6 +35,8 @@ Finish = Callable[[Callable[[], Answer]], None]
 Begin = Callable[[Finish], Begun]
 """Begins work that will call what it is given."""
 
+_Waiters = dict[asyncio.Future[Answer], None]
+
 
 @dataclass(frozen=True, slots=True)
 class _Running:
@@ -46,7 +48,7 @@ class _Running:
     """
 
     begun: Begun
-    waiters: dict[asyncio.Future[Answer], None] = field(default_factory=dict)
+    waiters: _Waiters
 
 
 class TokenizeWork:
@@ -78,7 +80,8 @@ class TokenizeWork:
         if running is None:
             if len(self._running) >= self._waiting_max:
                 return TIMEOUT
-            running = _Running(begin(lambda make: self._finish(name, make)))
+            waiters: _Waiters = {}
+            running = _Running(begin(lambda make: self._finish(name, waiters, make)), waiters)
             self._running[name] = running
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Answer] = loop.create_future()
@@ -100,15 +103,16 @@ class TokenizeWork:
         tasks = [work.begun for work in running.values() if isinstance(work.begun, asyncio.Task)]
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _finish(self, name: bytes, make: Callable[[], Answer]) -> None:
-        running = self._running.pop(name, None)
-        if running is None:  # called off
+    def _finish(self, name: bytes, waiters: _Waiters, make: Callable[[], Answer]) -> None:
+        running = self._running.get(name)
+        if running is None or running.waiters is not waiters:  # called off
             return
+        del self._running[name]
         answer: Answer = FAILED  # of what is raised the event loop tells
         try:
             answer = make()
         finally:
-            for waiter in running.waiters:
+            for waiter in waiters:
                 if not waiter.done():
                     waiter.set_result(answer)
 

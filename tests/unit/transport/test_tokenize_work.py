@@ -185,3 +185,30 @@ async def test_stopping_ends_work_and_waiting() -> None:
 
     assert [type(answer) for answer in answers] == [asyncio.CancelledError] * 3
     await asyncio.sleep(0)  # what the thread had to tell has been heard
+
+
+async def test_work_that_was_called_off_says_nothing_of_the_same_prompt_begun_anew() -> None:
+    """What is asked for while everything ends is answered by its own work."""
+    work, ended = TokenizeWork(3, FOREVER_S), asyncio.Event()
+
+    async def fetch() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return "never"
+
+    async def fetch_anew() -> str:
+        return "done"
+
+    called_off = asyncio.create_task(work.answer(b"a", in_task(fetch, settled)))
+    await ready(work, 1)
+    await asyncio.sleep(0)  # the work has begun
+    stopping = asyncio.create_task(work.stop())
+    await ended.wait()
+
+    assert await work.answer(b"a", in_task(fetch_anew, settled)) == DONE
+    await stopping
+    with pytest.raises(asyncio.CancelledError):
+        await called_off
+    assert not work
