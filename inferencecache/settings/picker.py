@@ -88,7 +88,7 @@ class PickerSettings:
         kind=KnobKind.DURATION,
         unit="ns",
         minimum=0,
-        help="Longest wait of an upload, or a report, while the requests before it are at work; "
+        help="Longest wait of an upload, or the answer to a report, while requests are at work; "
         "0 has none wait.",
     )
     body_ttl_ns: int = knob(

@@ -97,26 +97,22 @@ class PickerHandler:
     async def report_first_token(
         self, request: pb.ReportFirstTokenRequest, _context: Context
     ) -> pb.ReportFirstTokenResponse:
-        """Learn that the destination has begun to answer."""
-        try:
-            await self._quiet.take()
-        finally:  # it has been told, whether or not its caller is still there
-            is_known = self._plane.first_token(request.response_id, first_token_report(request))
-            self._metrics.reported("ReportFirstToken", is_known=is_known)
+        """Learn that the destination has begun to answer; only what is said to it can wait."""
+        is_known = self._plane.first_token(request.response_id, first_token_report(request))
+        self._metrics.reported("ReportFirstToken", is_known=is_known)
+        await self._quiet.take()
         return pb.ReportFirstTokenResponse(acknowledged=is_known)
 
     async def report_final_token(
         self, request: pb.ReportFinalTokenRequest, _context: Context
     ) -> pb.ReportFinalTokenResponse:
-        """Learn that the answer is complete."""
-        try:
-            await self._quiet.take()
-        finally:  # likewise, or the request would stay in flight
-            report, flaws = usable(final_token_report(request))
-            is_known = self._plane.final_token(request.response_id, report)
-            self._metrics.reported("ReportFinalToken", is_known=is_known)
-            if is_known:
-                self._metrics.flawed(flaws)
+        """Learn that the answer is complete; likewise."""
+        report, flaws = usable(final_token_report(request))
+        is_known = self._plane.final_token(request.response_id, report)
+        self._metrics.reported("ReportFinalToken", is_known=is_known)
+        if is_known:
+            self._metrics.flawed(flaws)
+        await self._quiet.take()
         return pb.ReportFinalTokenResponse(acknowledged=is_known)
 
     async def abort(self, request: pb.AbortRequest, _context: Context) -> pb.AbortResponse:

@@ -44,11 +44,12 @@ class BusyClock(ManualClock):
 
 
 async def test_uploads_and_reports_give_way_to_the_requests_that_are_there() -> None:
-    """Pick, PullBody and Abort go on; what begins a request, or only tells, waits for its turn."""
+    """Pick, PullBody and Abort go on; uploads, and answers to reports that have counted, wait."""
     clock = BusyClock()
     async with serve_picker(PATIENT, clock=clock, ticks=False) as served:
         pushed = await served.push(PROMPT)
         begun, told = await served.push_and_pick(PROMPT), await served.push_and_pick(PROMPT)
+        assert await served.pull(told.response_id) == PROMPT
         clock.turn_ns = NS_PER_MS
         waiting = [
             asyncio.create_task(served.push(PROMPT)),
@@ -58,6 +59,7 @@ async def test_uploads_and_reports_give_way_to_the_requests_that_are_there() -> 
         picked = await served.pick(pushed.stream_id)
         assert await served.pull(picked.response_id) == PROMPT
         assert await served.abort(begun.response_id)
+        assert not await served.abort(told.response_id), "its final report has counted"
         assert not any(task.done() for task in waiting)
 
         clock.turn_ns = 0
