@@ -103,6 +103,8 @@ class ServerLink:
         self._evictions.failed = self._eviction_failed
         self._evictions.changed = parts.changed
         self._backoff = Backoff(parts.delivery)
+        self._lost_backoff = Backoff(parts.delivery)
+        self._gained_ns = parts.clock.monotonic_ns()
         self._changed = asyncio.Event()
         self._sending: wire.Round = []
         self._renewed_ns = parts.clock.monotonic_ns()
@@ -207,6 +209,7 @@ class ServerLink:
         self._has_complained = False
         if not self.is_up:
             self.is_up = True
+            self._gained_ns = self.parts.clock.monotonic_ns()
             self.parts.log.info("server_connected", server=self.parts.target)
             self._stir()
 
@@ -214,6 +217,8 @@ class ServerLink:
         if not self.is_up:
             return
         self.is_up = False
+        if self.parts.clock.monotonic_ns() - self._gained_ns > self.parts.delivery.retry_max_ns:
+            self._lost_backoff.reset()
         self.counters.losses += 1
         self.parts.log.warning("server_lost", server=self.parts.target)
         self._evictions.drop()
@@ -240,8 +245,12 @@ class ServerLink:
                 await self._look_again()
 
     async def _look_again(self) -> None:
-        """After a pause, go on if only a call was lost and the connection is still there."""
-        await asyncio.sleep(self._backoff.next_ns() / NS_PER_S)
+        """After a pause, go on if only a call was lost and the connection is still there.
+
+        Pauses get longer until nothing is lost for as long as the longest: everything is sent anew
+        behind each, and a server may take that and lose every eviction.
+        """
+        await asyncio.sleep(self._lost_backoff.next_ns() / NS_PER_S)
         if self._channel.get_state() is grpc.ChannelConnectivity.READY:
             self._gain()
 

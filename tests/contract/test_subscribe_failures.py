@@ -212,6 +212,43 @@ async def test_an_eviction_lost_on_a_connection_that_stays_does_not_end_delivery
     await server.kill()
 
 
+async def test_a_server_that_loses_every_eviction_is_told_anew_ever_more_rarely() -> None:
+    """It takes everything else, so each time a clear and all that is held would follow at once."""
+    server = NotingServer()
+    await server.start()
+    pause_ns, losses = 40 * NS_PER_MS, 5
+    loop = asyncio.get_running_loop()
+    async with engine_sockets() as engine, asyncio.timeout(LIMIT_S):
+        settings = producer_settings(
+            source(engine),
+            servers=server.target,
+            retry_initial_ns=pause_ns,
+            retry_max_ns=3_600 * NS_PER_S,
+        )
+        async with running_producer(settings, Lines()) as producer:
+            await producer.wait_synced()
+            await engine.subscribed.wait()
+            await engine.publish(batch(map_store([5], T16)))
+            await producer.until(lambda: producer.stats.servers[0].delivered_keys == 1)
+            server.refused_keys = {chain(T16, 16)[0]: grpc.StatusCode.UNAVAILABLE}
+            began_s = loop.time()
+            for count in range(1, losses + 1):
+                await engine.publish(batch(map_remove([5])))
+                await producer.until(
+                    lambda count=count: producer.stats.servers[0].failures >= count
+                )
+                await producer.drained()
+                await engine.publish(batch(map_store([5], T16)))
+                await producer.until(
+                    lambda count=count: producer.stats.servers[0].delivered_keys > count
+                )
+            took_ns = (loop.time() - began_s) * NS_PER_S
+
+            assert took_ns >= sum(pause_ns / 2 * 2**loss for loss in range(losses))
+            assert server.notes.count(("clear", b"")) == losses + 1
+    await server.kill()
+
+
 async def test_a_path_that_falls_silent_is_noticed_and_everything_sent_again() -> None:
     """Pings find the dead path; over the next one the server is told the whole truth."""
     client = replace(QUICK, keepalive_interval_ns=NS_PER_S, keepalive_timeout_ns=100 * NS_PER_MS)
