@@ -247,8 +247,7 @@ class ServerLink:
     async def _look_again(self) -> None:
         """After a pause, go on if only a call was lost and the connection is still there.
 
-        Pauses get longer until nothing is lost for as long as the longest: everything is sent anew
-        behind each, and a server may take that and lose every eviction.
+        Everything is sent anew then, and a server may take that and lose every eviction.
         """
         await asyncio.sleep(self._lost_backoff.next_ns() / NS_PER_S)
         if self._channel.get_state() is grpc.ChannelConnectivity.READY:
