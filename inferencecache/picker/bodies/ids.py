@@ -10,9 +10,5 @@ def fresh_id(draw: NewId, *taken: Container[int]) -> int:
     """Return a drawn number that is not 0 and in none of *taken*."""
     while True:
         number = draw()
-        for ids in taken:
-            if number in ids:
-                break
-        else:
-            if number:
-                return number
+        if number and not any(number in ids for ids in taken):
+            return number
