@@ -235,3 +235,34 @@ async def serve_gateway(
         stack.push_async_callback(gateway.stop, drain_ns=0)
         client = await stack.enter_async_context(aiohttp.ClientSession(auto_decompress=False))
         yield ServedGateway(gateway=gateway, fleet=fleet, log=log, client=client)
+
+
+@asynccontextmanager
+async def gateway_alone(
+    picker: GatewayPickerSettings, fallback: Upstream | None = None, **requests: int
+) -> AsyncIterator[tuple[Gateway, aiohttp.ClientSession]]:
+    """Run a gateway without a picker of its own, with a client of it.
+
+    Args:
+        picker: Where its picker should be.
+        fallback: Where requests go for which there is none.
+        requests: Settings of requests.
+    """
+    gateway = Gateway(
+        GatewaySettings(
+            listen=GatewayListenSettings(bind_address=LOCAL),
+            pages=GatewayPageSettings(bind_address=LOCAL),
+            picker=picker,
+            upstream=GatewayUpstreamSettings(
+                fallback_url="" if fallback is None else f"http://{fallback.address}/else"
+            ),
+            requests=GatewayRequestSettings(**requests),
+        ),
+        RecordedLog(),
+    )
+    await gateway.start()
+    try:
+        async with aiohttp.ClientSession() as client:
+            yield gateway, client
+    finally:
+        await gateway.stop(drain_ns=0)

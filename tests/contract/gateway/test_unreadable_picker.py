@@ -2,20 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import aiohttp
 import grpc
 import grpc.aio
 import pytest
-from event_records import RecordedLog
-from served_gateway import CHAT, LOCAL, USAGE, Upstream, serve_upstream
+from served_gateway import CHAT, LOCAL, USAGE, Upstream, gateway_alone, serve_upstream
 
 from inferencecache.app.gateway import Gateway
 from inferencecache.kinference.v1 import picker_pb2 as pb
-from inferencecache.settings.gateway import GatewayPickerSettings, GatewaySettings
-from inferencecache.settings.gateway_listen import GatewayListenSettings, GatewayPageSettings
-from inferencecache.settings.gateway_upstream import GatewayUpstreamSettings
+from inferencecache.settings.gateway import GatewayPickerSettings
 
 BODY = b'{"model": "m", "messages": []}'
 NO_MESSAGE = b"\xff"
@@ -74,26 +71,11 @@ async def picking(said: dict[str, bytes]) -> AsyncIterator[str]:
         await server.stop(None)
 
 
-@asynccontextmanager
-async def gateway_before(
+def gateway_before(
     target: str, fallback: Upstream
-) -> AsyncIterator[tuple[Gateway, aiohttp.ClientSession]]:
+) -> AbstractAsyncContextManager[tuple[Gateway, aiohttp.ClientSession]]:
     """Run a gateway whose picker is at *target*, with a client of it."""
-    gateway = Gateway(
-        GatewaySettings(
-            listen=GatewayListenSettings(bind_address=LOCAL),
-            pages=GatewayPageSettings(bind_address=LOCAL),
-            picker=GatewayPickerSettings(target=target),
-            upstream=GatewayUpstreamSettings(fallback_url=f"http://{fallback.address}/else"),
-        ),
-        RecordedLog(),
-    )
-    await gateway.start()
-    try:
-        async with aiohttp.ClientSession() as client:
-            yield gateway, client
-    finally:
-        await gateway.stop(drain_ns=0)
+    return gateway_alone(GatewayPickerSettings(target=target), fallback)
 
 
 @pytest.mark.parametrize("method", ["PushBody", "Pick"])

@@ -4,19 +4,18 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
 from aiohttp import web
 from certificates import Authority
-from event_records import RecordedLog
 from served_gateway import (
     CHAT,
-    LOCAL,
     USAGE,
     Upstream,
+    gateway_alone,
     serve_gateway,
     serve_upstream,
     worker,
@@ -31,8 +30,6 @@ from inferencecache.settings.gateway import (
     GatewaySettings,
 )
 from inferencecache.settings.gateway_listen import (
-    GatewayListenSettings,
-    GatewayPageSettings,
     GatewayTlsSettings,
 )
 from inferencecache.settings.gateway_upstream import GatewayUpstreamSettings
@@ -41,33 +38,14 @@ from inferencecache.transport.start_error import StartError
 BODY = b'{"model": "m", "messages": []}'
 
 
-@asynccontextmanager
-async def alone(
+def alone(
     target: str, fallback: Upstream | None = None, **requests: int
-) -> AsyncIterator[tuple[Gateway, aiohttp.ClientSession]]:
-    """Run a gateway whose picker is at *target*, with a client of it."""
-    gateway = Gateway(
-        GatewaySettings(
-            listen=GatewayListenSettings(bind_address=LOCAL),
-            pages=GatewayPageSettings(bind_address=LOCAL),
-            picker=GatewayPickerSettings(
-                target=target,
-                connect_timeout_ns=100 * NS_PER_MS,
-                pick_timeout_ns=200 * NS_PER_MS,
-            ),
-            upstream=GatewayUpstreamSettings(
-                fallback_url="" if fallback is None else f"http://{fallback.address}/else"
-            ),
-            requests=GatewayRequestSettings(**requests),
-        ),
-        RecordedLog(),
+) -> AbstractAsyncContextManager[tuple[Gateway, aiohttp.ClientSession]]:
+    """Run a gateway that does not wait for a picker at *target*, with a client of it."""
+    picker = GatewayPickerSettings(
+        target=target, connect_timeout_ns=100 * NS_PER_MS, pick_timeout_ns=200 * NS_PER_MS
     )
-    await gateway.start()
-    try:
-        async with aiohttp.ClientSession() as client:
-            yield gateway, client
-    finally:
-        await gateway.stop(drain_ns=0)
+    return gateway_alone(picker, fallback, **requests)
 
 
 @asynccontextmanager
