@@ -1,6 +1,8 @@
 """By what candidates are put in order, with numbers one can redo by hand."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fleets import ChooserRig, fleet, provider, question, row, tier, tokens_of, worker_set
@@ -94,6 +96,18 @@ def test_what_was_not_to_be_found_out_degrades_the_choice() -> None:
     assert choice.is_degraded
     tokens = tokens_of(choice.reason)
     assert (tokens["degraded"], tokens["mm"]) == ("index_timeout", "truncated")
+
+
+def test_no_note_takes_the_place_of_what_a_reason_says_itself() -> None:
+    """Of all that the page on picking names, whether or not it is said of this choice."""
+    page = (Path(__file__).parents[4] / "docs" / "picker.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^\| a destination \| (.*) \|$", page, re.MULTILINE)
+    keys = set(re.findall(r"`(\w+)(?:=\w+)?`", re.sub(r"\([^)]*\)", "", named)))
+    assert {"tier", "rank", "matched", "avoided", "degraded"} <= keys
+    prefix = KnownPrefixes(note=dict.fromkeys(keys, "forged") | {"mm": "truncated"})
+    reason = ChooserRig(fleet(tier("t", WORKERS)), prefix=prefix).chosen().reason
+    assert "forged" not in reason
+    assert tokens_of(reason)["mm"] == "truncated"
 
 
 def test_of_a_provider_nobody_expects_a_prefix() -> None:
