@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
 from random import Random
 from time import perf_counter
+from typing import Protocol
 
 import grpc
 
@@ -34,8 +35,24 @@ def messages_of(body: bytes) -> list[bytes]:
     return [pb.BodyChunk(chunk=chunk).SerializeToString() for chunk in chunks]
 
 
+class Calls(Protocol):
+    """What a request takes of a picker."""
+
+    async def push(self, messages: list[bytes]) -> int:
+        """Push a body and return its stream_id."""
+        ...
+
+    async def pick(self, stream_id: int) -> pb.PickResponse:
+        """Pick."""
+        ...
+
+    async def pull(self, picked: pb.PickResponse) -> None:
+        """Pull a body and throw it away."""
+        ...
+
+
 class Gateway:
-    """Calls one picker.
+    """Calls one picker by gRPC's own client.
 
     Args:
         channel: Its connection.
@@ -111,19 +128,17 @@ async def at_once(count: int, work: list[Coroutine[None, None, None]]) -> None:
     await asyncio.gather(*map(limited, work))
 
 
-async def paced_picks(
-    gateway: Gateway, body: list[bytes], per_second: int, count: int
-) -> list[float]:
+async def paced_picks(calls: Calls, body: list[bytes], per_second: int, count: int) -> list[float]:
     """Pick at random moments, *per_second* on average; return each Pick's time in ms."""
     random = Random(7)
     times: list[float] = []
 
     async def one() -> None:
-        stream_id = await gateway.push(body)
+        stream_id = await calls.push(body)
         started = perf_counter()
-        picked = await gateway.pick(stream_id)
+        picked = await calls.pick(stream_id)
         times.append((perf_counter() - started) * 1_000)
-        await gateway.pull(picked)
+        await calls.pull(picked)
 
     tasks = []
     for _ in range(count):
