@@ -58,10 +58,12 @@ class IndexMatches:
     def steps(self, question: IndexQuestion) -> Generator[None, None, IndexFound]:
         """Return who holds what, giving way between bounded slices.
 
-        Complexity: as :meth:`at_once`.
+        Complexity: as :meth:`at_once`; O(1) where nobody holds even the first block.
         """
-        key, hashes, counts = self._chain(question)
         now_ns = self._clock.now_ns()
+        if not self._holds_first(question, now_ns):
+            return self._found(PartitionKey(*question.domain), ())
+        key, hashes, counts = self._chain(question)
         match = SlicedMatch(self._index, key, (hashes, counts), now_ns, self._slice_blocks)
         while match.step():
             yield
@@ -80,6 +82,11 @@ class IndexMatches:
         if self._index.counts_use(question.domain.tenant_id):
             key, hashes, _ = self._chain(question)
             self._index.credit(key, hashes, {replica_id: tokens // question.block_tokens})
+
+    def _holds_first(self, question: IndexQuestion, now_ns: int) -> bool:
+        """Return whether anybody has the first block: to pack a long prompt takes 0.1 ms."""
+        first = packed(question.hashes[:_HASH_BYTES])
+        return bool(self._index.match_chain(PartitionKey(*question.domain), first, b"\1", now_ns))
 
     def _chain(
         self, question: IndexQuestion

@@ -122,6 +122,7 @@ class PrefixRig:
         is_named: Whether somebody has said which index to ask.
         lookup: How long a prompt may be.
         entries_max: How much the index holds.
+        clock: The time, if another than one that stands still until it is told.
     """
 
     def __init__(
@@ -133,9 +134,10 @@ class PrefixRig:
         is_named: bool = False,
         lookup: LookupSettings | None = None,
         entries_max: int = IndexSettings().entries_max,
+        clock: ManualClock | None = None,
     ) -> None:
         self.members = members
-        self.clock = ManualClock(1_000 * NS_PER_S)
+        self.clock = clock or ManualClock(1_000 * NS_PER_S)
         self.settings = settings or PickerPrefixSettings()
         self.sightings = Sightings(self.settings.replicas_max)
         policies = PolicyStore(PolicySettings(), default_ttl_ns=IndexSettings().ttl_ns)

@@ -8,7 +8,7 @@ import pytest
 from fleets import question, row, worker_set
 from prefix_rig import PrefixRig, abort, candidates_of, exact, finish, first, matched, tokens
 
-from inferencecache.clock import NS_PER_MS, NS_PER_S
+from inferencecache.clock import NS_PER_MS, NS_PER_S, ManualClock
 from inferencecache.picker.decisions import Ending
 from inferencecache.picker.fleet import PrefixUse
 from inferencecache.picker.prefix import PrefixSource
@@ -287,9 +287,19 @@ def test_a_worker_is_remembered_as_much_as_it_has_room_for() -> None:
     assert rig.knowledge.blocks.stretches == 4
 
 
-async def test_a_long_prompt_is_matched_in_slices() -> None:
+class SlowClock(ManualClock):
+    """A clock of a machine on which everything takes long: time passes with every look."""
+
+    def monotonic_ns(self) -> int:
+        """Move on."""
+        self.advance_ns(NS_PER_MS // 2)
+        return super().monotonic_ns()
+
+
+@pytest.mark.parametrize("clock", [None, SlowClock(1_000 * NS_PER_S)], ids=["quick", "slow"])
+async def test_a_long_prompt_is_matched_in_slices(clock: ManualClock | None) -> None:
     """With the same answer, and no longer than the index may take."""
-    rig = PrefixRig(SET, lookup=LookupSettings(match_slice_blocks=4))
+    rig = PrefixRig(SET, lookup=LookupSettings(match_slice_blocks=4), clock=clock)
     rig.report(A, PROMPT)
     rig.report(B, PROMPT[:320])
     found = await rig.knowledge.signal.sense(ASKED, candidates_of(SET))
@@ -297,9 +307,35 @@ async def test_a_long_prompt_is_matched_in_slices() -> None:
     assert found.degraded == ()
 
 
+@pytest.mark.parametrize(
+    ("held", "clock", "turns"),
+    [
+        (640, None, 0),
+        (640, SlowClock(1_000 * NS_PER_S), 9),
+        (70, SlowClock(1_000 * NS_PER_S), 1),
+        (32, SlowClock(1_000 * NS_PER_S), 0),
+        (0, SlowClock(1_000 * NS_PER_S), 0),
+    ],
+)
+async def test_slices_follow_at_once_while_they_take_no_time(
+    held: int, clock: ManualClock | None, turns: int
+) -> None:
+    """Of those that do, each but the first waits for a turn of the loop."""
+    rig = PrefixRig(SET, lookup=LookupSettings(match_slice_blocks=4), clock=clock)
+    rig.report(A, PROMPT[:held])
+    pick = asyncio.ensure_future(rig.knowledge.signal.sense(ASKED, candidates_of(SET)))
+    await asyncio.sleep(0)
+    for _ in range(turns):
+        assert not pick.done()
+        await asyncio.sleep(0)
+    assert pick.done()
+    assert matched((await pick).matches) == ({A: min(held // 16 * 16, 639)} if held else {})
+
+
 async def test_a_long_prompt_for_which_there_is_no_time_is_told() -> None:
     """Its time is over between two slices."""
-    rig = PrefixRig(SET, lookup=LookupSettings(match_slice_blocks=4))
+    clock = SlowClock(1_000 * NS_PER_S)
+    rig = PrefixRig(SET, lookup=LookupSettings(match_slice_blocks=4), clock=clock)
     rig.report(A, PROMPT)
     steps = rig.knowledge.signal.sense(ASKED, candidates_of(SET))
     pick = asyncio.ensure_future(steps)
