@@ -112,7 +112,7 @@ def read_body(
         raise BadBodyError(BodyFlaw.MODEL_MISSING)
     if names and not names[-1] and not may_lack_model:
         raise BadBodyError(BodyFlaw.MODEL_EMPTY, spans[-1].start)
-    is_telling = has_telling_words(envelope.messages)
+    is_telling = has_telling_words(envelope.messages, top_level.turns)
     api = _allowed_api(envelope, settings, is_telling=is_telling)
     size = prompt_size(envelope, api, has_telling_words=is_telling)
     request = InferenceRequest(
