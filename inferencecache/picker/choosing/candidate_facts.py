@@ -25,6 +25,7 @@ class CandidateFacts(msgspec.Struct, frozen=True, kw_only=True):
         matches: What each has of the prompt, and who says so; None where nobody has any of it.
         signals: What the engine of each says; None where no engine says anything.
         prompt_tokens: Length of the prompt.
+        lengths: Its length at those, by name, where it is another one.
         settings: What each request ahead adds.
         providers_ms: When providers are estimated to answer, by name.
         predictions_ms: When each is predicted to; None where nobody wants to know.
@@ -35,6 +36,7 @@ class CandidateFacts(msgspec.Struct, frozen=True, kw_only=True):
     matches: list[CandidateMatch] | None
     signals: list[EngineSignal | None] | None
     prompt_tokens: int
+    lengths: Mapping[str, int]
     settings: TtftSettings
     providers_ms: Mapping[str, float]
     predictions_ms: list[float | None] | None
@@ -68,7 +70,14 @@ class CandidateFacts(msgspec.Struct, frozen=True, kw_only=True):
             self.providers_ms[card.name]
             if card.priors is None
             else estimated_ttft_ms(
-                meeting(self.prompt_tokens, load, signal, match, card.priors, card.weight),
+                meeting(
+                    self.lengths.get(card.name, self.prompt_tokens),
+                    load,
+                    signal,
+                    match,
+                    card.priors,
+                    card.weight,
+                ),
                 card.priors,
                 self.settings,
             )

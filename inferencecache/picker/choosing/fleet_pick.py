@@ -201,8 +201,9 @@ class FleetPick:
         )
         if counted is None or found.exceeds:
             return found, views
-        self._need = counted_need(request, counted)
-        return narrowed(found, views, self._need, self._scope.pool.pool.context_overflow)
+        need = counted_need(request, counted, warm.lengths)
+        self._need = need.most
+        return narrowed(found, views, need, self._scope.pool.pool.context_overflow)
 
     def _still_free(self, views: Views, found: Survey) -> tuple[Views, str]:
         """Return who may be picked after the wait, and the limit that keeps others away."""

@@ -54,7 +54,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     Attributes:
         knowledge: What is known of them.
         found: Where the prompt is warm.
-        prompt_tokens: Its length, counted or estimated.
+        prompt_tokens: Its length, counted or estimated; at some it may be another one.
         is_counted: Whether the length is for certain.
         spread: How many times what others have to do counts; 1 as it is.
         now_ns: Monotonic time.
@@ -91,6 +91,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             matches=[matches.get(card[0], NO_MATCH) for card in cards] if matches else None,
             signals=[signal_of(card[0], now_ns) for card in cards] if hears_engines else None,
             prompt_tokens=self.prompt_tokens,
+            lengths=self.found.lengths,
             settings=knowledge.foresight.settings,
             providers_ms=providers_ms,
             predictions_ms=[self.predicted_ms(each) for each in candidates] if predicts else None,
@@ -100,11 +101,15 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Return what *candidate* has of the prompt."""
         return self.found.matches.get(candidate.name, NO_MATCH)
 
+    def tokens_at(self, candidate: Candidate) -> int:
+        """Return the length of the prompt at *candidate*, whose tokenizer may be its own."""
+        return self.found.lengths.get(candidate.name, self.prompt_tokens)
+
     def situation_of(self, candidate: Candidate) -> Situation:
         """Return what the request would meet at *candidate*."""
         name = candidate.name
         return meeting(
-            self.prompt_tokens,
+            self.tokens_at(candidate),
             self.knowledge.loads.loads.get(name, IDLE),
             self.knowledge.signals.of(name, self.now_ns),
             self.found.matches.get(name),
@@ -135,7 +140,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         load_of, match_of = knowledge.loads.loads.get, self.found.matches.get
         hears_engines, signal_of = bool(knowledge.signals.latest), knowledge.signals.of
         prompt_tokens, now_ns, spread = self.prompt_tokens, self.now_ns, self.spread
-        settings = foresight.settings
+        settings, lengths = foresight.settings, self.found.lengths
         alike, alike_ms = None, 0.0
         found: list[float] = []
         for candidate in candidates:
@@ -146,7 +151,8 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 found.append(alike_ms)
                 continue
             signal = signal_of(name, now_ns) if hears_engines else None
-            met = meeting(prompt_tokens, load or IDLE, signal, match, priors, candidate.weight)
+            length = lengths.get(name, prompt_tokens) if lengths else prompt_tokens
+            met = meeting(length, load or IDLE, signal, match, priors, candidate.weight)
             if spread != 1.0:
                 met = self._spread_out(met)
             if priors is None:

@@ -192,7 +192,7 @@ def _about_prefix(chosen: Chosen) -> str:
     if source is PrefixSource.NONE:
         return f"prefix={source}"
     matched = outlook.match_of(candidate).matched_tokens
-    return f"prefix={source};matched={matched}/{outlook.prompt_tokens}"
+    return f"prefix={source};matched={matched}/{outlook.tokens_at(candidate)}"
 
 
 def _about_notes(found: PrefixFound) -> str:

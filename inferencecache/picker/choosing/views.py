@@ -87,7 +87,7 @@ def given_to_plugins(views: Sequence[EndpointView], outlook: Outlook) -> Produce
         if not view.candidate.is_provider:
             match = PrefixMatch(
                 matched_blocks=outlook.match_of(view.candidate).matched_tokens,
-                total_blocks=outlook.prompt_tokens,
+                total_blocks=outlook.tokens_at(view.candidate),
                 block_tokens=1,
             )
             produced.put_for(view, PREFIX_MATCH, match)

@@ -4,8 +4,10 @@ A prompt of token ids is counted. Any other is estimated from its bytes, and an 
 request away only from a window that it exceeds by far.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from inferencecache.picker.fleet import Candidate
 from inferencecache.picker.request import InferenceRequest
 from inferencecache.settings.picker_choice import PickerChoiceSettings
 
@@ -44,9 +46,37 @@ def context_need(request: InferenceRequest, settings: PickerChoiceSettings) -> C
     return ContextNeed(estimated + answer, is_exact=False)
 
 
-def counted_need(request: InferenceRequest, prompt_tokens: int) -> ContextNeed:
-    """Return what *request* needs, now that somebody has counted its prompt."""
-    return ContextNeed(prompt_tokens + (request.output_tokens_max or 0), is_exact=True)
+class CountedNeed(NamedTuple):
+    """What a request asks of context windows, now that somebody has counted its prompt.
+
+    Attributes:
+        most: Where it asks for most, and where nobody has counted.
+        own: By the candidate's name, where tokenizers differ.
+    """
+
+    most: ContextNeed
+    own: Mapping[str, ContextNeed]
+
+    def of(self, candidate: Candidate) -> ContextNeed:
+        """Return what it asks of *candidate*."""
+        return self.own.get(candidate.name, self.most)
+
+
+def counted_need(
+    request: InferenceRequest, prompt_tokens: int, lengths: Mapping[str, int]
+) -> CountedNeed:
+    """Return what *request* needs.
+
+    Args:
+        request: Says how long its answer may be.
+        prompt_tokens: Length of its prompt, the largest if there are several.
+        lengths: The others by the candidate's name.
+    """
+    answer = request.output_tokens_max or 0
+    return CountedNeed(
+        ContextNeed(prompt_tokens + answer, is_exact=True),
+        {name: ContextNeed(length + answer, is_exact=True) for name, length in lengths.items()},
+    )
 
 
 def prompt_tokens_of(request: InferenceRequest, settings: PickerChoiceSettings) -> int:

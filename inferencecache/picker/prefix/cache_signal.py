@@ -13,7 +13,7 @@ Rules of this file
     3. A healthy index in which nobody has the prompt is a full answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +42,7 @@ from inferencecache.picker.prefix.prompt_at import (
 )
 from inferencecache.picker.prefix.set_standing import SetStanding
 from inferencecache.picker.prefix.signal import (
+    NO_LENGTHS,
     NOTHING_FOUND,
     CandidateMatch,
     PrefixFound,
@@ -63,6 +64,9 @@ _APPROXIMATE: Final = PrefixSource.APPROXIMATE
 _BY_NOTHING: Final = PrefixUse.NONE
 _NOT_ASKED: Final = IndexFound()
 _NO_KEYS: Final = BlockKeys(b"", 0)
+
+_Counted = tuple[int, list[Named]]
+"""A length of a prompt, and the workers whose engines count it so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,17 +103,17 @@ class _Sense:
         prompts: The prompt as each set sees it.
         claims: What is said of it, by the candidate's name.
         matches: What is made of that; whoever has nothing is not in it.
-        prompt_tokens: Its length, once it is counted.
+        counted: Lengths of the prompt, each with the workers whose engines count it so.
         degraded: What is missing, each once, in order.
         source: The best source that was asked.
     """
 
     __slots__ = (
         "claims",
+        "counted",
         "degraded",
         "index_left_ns",
         "matches",
-        "prompt_tokens",
         "prompts",
         "question",
         "source",
@@ -121,7 +125,7 @@ class _Sense:
         self.prompts: list[tuple[SetOfModel, PromptAt]] = []
         self.claims: dict[str, Claim] = {}
         self.matches: dict[str, CandidateMatch] = {}
-        self.prompt_tokens: int | None = None
+        self.counted: list[_Counted] = []
         self.degraded: dict[str, None] = {}
         self.source = _NONE
 
@@ -156,10 +160,13 @@ class CacheSignal:
             if prompt is None:
                 continue
             sense.prompts.append(((worker_set, row), prompt))
+            if prompt.counted_tokens is not None:
+                sense.counted.append((prompt.counted_tokens, members))
             now_ns = self._parts.clock.monotonic_ns()
             self._claims.add(sense.claims, sense.matches, members, prompt, now_ns)
         return PrefixFound(
-            prompt_tokens=sense.prompt_tokens,
+            prompt_tokens=max((length for length, _ in sense.counted), default=None),
+            lengths=_lengths(sense.counted),
             matches=sense.matches,
             source=sense.source,
             degraded=tuple(sense.degraded),
@@ -201,7 +208,6 @@ class CacheSignal:
         self, sense: _Sense, worker_set: WorkerSet, row: ModelRow, blocks: PromptBlocks
     ) -> PromptAt:
         """Return the prompt with what the index says of it."""
-        sense.prompt_tokens = max(blocks.prompt_tokens, sense.prompt_tokens or 0)
         if blocks.cut:
             sense.degraded[f"{blocks.cut}_truncated"] = None
         domain = CacheDomain(
@@ -224,6 +230,7 @@ class CacheSignal:
         return PromptAt(
             keys=self._keys(blocks, domain),
             tokens_max=_tokens_max(blocks),
+            counted_tokens=blocks.prompt_tokens,
             question=question if found.matches else None,
             index=found.matches,
             is_answered=is_answered,
@@ -269,6 +276,13 @@ def _by_set(candidates: Sequence[Candidate]) -> list[_Group]:
             _, members = groups.setdefault((id(member), id(row)), ((member, row), []))
         members.append(known_as)
     return list(groups.values())
+
+
+def _lengths(counted: Sequence[_Counted]) -> Mapping[str, int]:
+    """Return the length at each worker, by its name, if it is not the same at all of them."""
+    if len({length for length, _ in counted}) <= 1:
+        return NO_LENGTHS
+    return {name: length for length, members in counted for name, _ in members}
 
 
 def _missing(blocks: NoBlocks, worker_set: WorkerSet) -> str:

@@ -30,6 +30,7 @@ class PromptAt(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         keys: Its stretches.
         tokens_max: Most tokens that can be warm: the last one is always computed.
+        counted_tokens: Its length as the engines count it; None if that is not known.
         question: What the index was asked; None if it was not.
         index: What it says, by replica.
         is_answered: Whether the index was asked and has answered.
@@ -38,6 +39,7 @@ class PromptAt(msgspec.Struct, frozen=True, kw_only=True):
 
     keys: BlockKeys
     tokens_max: int
+    counted_tokens: int | None = None
     question: IndexQuestion | None = None
     index: Mapping[str, IndexMatch] = NO_INDEX_MATCHES
     is_answered: bool = False

@@ -46,6 +46,7 @@ class CandidateMatch(msgspec.Struct, frozen=True, gc=False):
 
 NO_MATCH: Final = CandidateMatch(matched_tokens=0, source=PrefixSource.NONE)
 NO_MATCHES: Final[Mapping[str, CandidateMatch]] = MappingProxyType({})
+NO_LENGTHS: Final[Mapping[str, int]] = MappingProxyType({})
 NO_NOTE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -70,7 +71,10 @@ class PrefixFound(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one prompt.
 
     Attributes:
-        prompt_tokens: Its length; None where nobody counted it, and an estimate has to do.
+        prompt_tokens: Its length, the largest where worker sets count it differently; None where
+            nobody counted it, and an estimate has to do.
+        lengths: By the candidate's name its length there, where sets count it differently; empty
+            where they do not.
         matches: By the candidate's name; whoever is not in it has nothing.
         source: For the reason of a Pick: the best source that was asked.
         degraded: What was configured and is missing, as tokens for the reason: ``index_timeout``.
@@ -79,6 +83,7 @@ class PrefixFound(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     prompt_tokens: int | None = None
+    lengths: Mapping[str, int] = NO_LENGTHS
     matches: Mapping[str, CandidateMatch] = NO_MATCHES
     source: PrefixSource = PrefixSource.NONE
     degraded: tuple[str, ...] = ()
