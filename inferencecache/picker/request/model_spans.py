@@ -5,12 +5,14 @@ quote, followed by a colon, are a key unless a backslash stands before the first
 string every quote has one, and where the first quote ends a string no word can follow.
 
 Theory of operation: almost always the word is there once, and that is it; looking from the end is
-the quicker way through a long text. Else a mark takes the place of each key in a copy, and the
-open brackets at each mark are counted. A long value that is known to stand behind its key holds no
-key of the top level, so it is left out first.
+the quicker way through a long text. Else, where few are allowed, a mark takes the place of each
+key in a copy, and the open brackets at each mark are counted. A long value that is known to stand
+behind its key holds no key of the top level, so it is left out first.
 """
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from msgspec import Raw
@@ -18,6 +20,7 @@ from msgspec import Raw
 from inferencecache.picker.bodies import Span
 from inferencecache.picker.request.bad_body import BadBodyError, BodyFlaw, LaboriousBodyError
 from inferencecache.picker.request.structure import MARK, depths_of_marks
+from inferencecache.picker.request.top_keys import top_keys
 
 _SPACE: Final = rb"[ \t\n\r]*"
 # What must not stand before a key is looked for behind its first bytes: the search then runs at
@@ -30,7 +33,7 @@ _ANY_KEY: Final = re.compile(
     + _SPACE
 )
 _ESCAPED_LETTER: Final = rb"\u006"
-_TEXT_OR_NULL: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|null', re.DOTALL)
+_TEXT_OR_NULL: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|null', re.DOTALL)
 _WORD: Final = b'"model"'
 _BACKSLASH: Final = 0x5C
 _BEHIND_KEY: Final = re.compile(_SPACE + b":" + _SPACE)
@@ -99,16 +102,28 @@ def _spans_in(data: bytes, keys_max: int | None) -> list[Span]:
     if not has_escapes and (only := data.find(_WORD)) == data.rfind(_WORD):
         key = pattern.match(data, only)
         return [_value_span(data, key.end())] if key else []
-    if keys_max is not None and sum(1 for _ in pattern.finditer(data)) > keys_max:
+    spans: list[Span] = []
+    keys = top_keys(data, pattern) if keys_max is None else _few_top_keys(data, pattern, keys_max)
+    for key in keys:
+        spans.append(_value_span(data, key.end()))
+        if len(spans) > _SPANS_MAX:
+            raise BadBodyError(BodyFlaw.MODEL_TOO_OFTEN, key.start())
+    return spans
+
+
+def _few_top_keys(
+    data: bytes, pattern: re.Pattern[bytes], keys_max: int
+) -> Iterator[re.Match[bytes]]:
+    """Yield the keys of the top level; the quicker way where there are few in all.
+
+    Raises:
+        LaboriousBodyError: There are more than may be looked at.
+    """
+    keys = list(islice(pattern.finditer(data), keys_max + 1))
+    if len(keys) > keys_max:
         raise LaboriousBodyError
     depths = depths_of_marks(pattern.sub(MARK, data))
-    spans: list[Span] = []
-    for key, depth in zip(pattern.finditer(data), depths, strict=True):
-        if depth == 1:
-            spans.append(_value_span(data, key.end()))
-            if len(spans) > _SPANS_MAX:
-                raise BadBodyError(BodyFlaw.MODEL_TOO_OFTEN, key.start())
-    return spans
+    return (key for key, depth in zip(keys, depths, strict=True) if depth == 1)
 
 
 def _value_span(data: bytes, start: int) -> Span:

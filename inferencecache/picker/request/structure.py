@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from typing import Final
 
 _BLOCK_BYTES: Final = 1_048_576
-_BACKSLASH: Final = 0x5C
-_TO_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
+TO_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
 MARK: Final = b"\x01"
 """A byte that no JSON document holds; one that was put in outside strings stays where it is."""
 
-_NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b'"[]{}' + MARK)
+NO_BRACKETS_NOR_MARKS: Final = bytes(byte for byte in range(256) if byte not in b'"[]{}' + MARK)
 _ESCAPES: Final = b"\\/bfnrtu"
-_NO_MARKS_NOR_ESCAPES: Final = bytes(byte for byte in _NO_MARKS if byte not in _ESCAPES)
+_NO_MARKS_NOR_ESCAPES: Final = bytes(byte for byte in NO_BRACKETS_NOR_MARKS if byte not in _ESCAPES)
 _RUNS: Final = re.compile(rb"\[+|\]+")
 _OPEN: Final = ord("[")
 _WORTH_PEELING: Final = 0.9
@@ -160,21 +159,19 @@ def _block_end(data: bytes, start: int, end: int) -> int:
     stop = start + _BLOCK_BYTES
     if stop >= end:
         return end
-    first = stop
-    while first > start and data[first - 1] == _BACKSLASH:
-        first -= 1
-    return stop - (stop - first) % 2
+    block = data[start:stop]
+    return stop - (len(block) - len(block.rstrip(b"\\"))) % 2
 
 
 def _marks(block: bytes) -> bytes:
-    return _without_escapes(block).translate(_TO_SQUARE, _NO_MARKS)
+    return _without_escapes(block).translate(TO_SQUARE, NO_BRACKETS_NOR_MARKS)
 
 
 def _marks_of_json(block: bytes) -> bytes:
     """Return the same of valid JSON; escapes are taken out of what little can be part of any."""
     if b"\\" not in block:
-        return block.translate(_TO_SQUARE, _NO_MARKS)
-    little = block.translate(_TO_SQUARE, _NO_MARKS_NOR_ESCAPES)
+        return block.translate(TO_SQUARE, NO_BRACKETS_NOR_MARKS)
+    little = block.translate(TO_SQUARE, _NO_MARKS_NOR_ESCAPES)
     return _without_escapes(little).translate(None, _ESCAPES)
 
 
