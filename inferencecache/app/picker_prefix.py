@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from inferencecache.app.picker_prompt import PickerPrompts
@@ -16,6 +16,7 @@ from inferencecache.picker.prefix.knowledge import PrefixKnowledge, PrefixKnowle
 from inferencecache.picker.prefix.sightings import Sightings
 from inferencecache.service import CachePlane
 from inferencecache.service.index_matches import IndexMatches
+from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.settings.picker_prefix import PickerIndexSettings, PickerPrefixSettings
 from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.settings.target import check_target
@@ -38,6 +39,7 @@ class PickerPrefixParts:
     Attributes:
         settings: Limits.
         prompt: How prompts are read.
+        choice: How long those are believed to be whose tokens nobody counts.
         index: Where another index is, if that is to be asked.
         clock: The time.
         log: Told of workers that the index does not know.
@@ -54,6 +56,7 @@ class PickerPrefixParts:
     plane: CachePlane
     sightings: Sightings
     labels_max: int
+    choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
 
 
 class PickerPrefix:
@@ -84,7 +87,9 @@ class PickerPrefix:
         """Begin, on the running loop."""
         parts = self._parts
         index, credit = self._index()
-        prompts = self._prompts = PickerPrompts(parts.prompt, parts.clock, parts.log)
+        prompts = self._prompts = PickerPrompts(
+            parts.prompt, parts.clock, parts.log, parts.choice.bytes_per_token
+        )
         self._knowledge = PrefixKnowledge(
             PrefixKnowledgeParts(
                 settings=parts.settings,

@@ -9,6 +9,7 @@ import aiohttp
 
 from inferencecache.clock import NS_PER_S, Clock
 from inferencecache.picker.fleet import WorkerSet
+from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.settings.picker_prompt import PickerPromptSettings
 from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.structured_log import EventLog
@@ -18,6 +19,7 @@ from inferencecache.transport.tokenize_shelf import TokenizerShelf
 from inferencecache.transport.tokenize_watch import TokenizeWatch
 
 _SECRET_BYTES: Final = 32
+_BYTES_PER_TOKEN: Final = PickerChoiceSettings().bytes_per_token
 
 
 class PickerPrompts:
@@ -27,17 +29,25 @@ class PickerPrompts:
         settings: Limits.
         clock: The time.
         log: Told of tokenizers and of failures.
+        bytes_per_token: Of texts whose tokens nobody counts.
 
     Attributes:
         reader: Reads prompts.
     """
 
-    def __init__(self, settings: PickerPromptSettings, clock: Clock, log: EventLog) -> None:
+    def __init__(
+        self,
+        settings: PickerPromptSettings,
+        clock: Clock,
+        log: EventLog,
+        bytes_per_token: int = _BYTES_PER_TOKEN,
+    ) -> None:
         self._threads = ThreadPoolExecutor(settings.threads_max, "tokenize")
         self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
         self.reader = TokenizingReader(
             PromptReaderParts(
                 settings=settings,
+                bytes_per_token=bytes_per_token,
                 clock=clock,
                 shelf=TokenizerShelf(settings, clock, log, self._threads),
                 engines=EngineTokenizer(

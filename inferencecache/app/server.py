@@ -155,6 +155,7 @@ class Server:
             PickerPrefixParts(
                 settings=settings.picker_prefix,
                 prompt=settings.picker_prompt,
+                choice=settings.picker_choice,
                 index=settings.picker_index,
                 clock=self._clock,
                 log=self._log,

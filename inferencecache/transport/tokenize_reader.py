@@ -17,7 +17,13 @@ from inferencecache.picker.choice import Question
 from inferencecache.picker.fleet import ModelRow, ObjectName, WorkerSet
 from inferencecache.picker.prompt.block_memory import BlockMemory
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
-from inferencecache.picker.prompt.characters import character_blocks, character_seed, flattened
+from inferencecache.picker.prompt.characters import (
+    TOKEN_ID_BYTES,
+    character_blocks,
+    character_seed,
+    flattened,
+)
+from inferencecache.picker.prompt.conversation import TokenIdPrompt
 from inferencecache.picker.prompt.history import Histories, Learned
 from inferencecache.picker.prompt.prompt_body import PromptBody, prompt_body_of, read_prompt_body
 from inferencecache.picker.prompt.prompt_digest import PromptName, PromptNames
@@ -78,6 +84,7 @@ class PromptReaderParts:
 
     Attributes:
         settings: Limits.
+        bytes_per_token: Of texts whose tokens nobody counts.
         clock: The time.
         shelf: The tokenizers of this process.
         engines: Asks engines.
@@ -87,6 +94,7 @@ class PromptReaderParts:
     """
 
     settings: PickerPromptSettings
+    bytes_per_token: int
     clock: Clock
     shelf: TokenizerShelf
     engines: EngineTokenizer
@@ -180,7 +188,9 @@ class TokenizingReader:
         prompt = read_prompt(api, body)
         if isinstance(prompt, NoBlocks):
             return prompt
-        return character_blocks(flattened(prompt), self._settings.character_bytes_max, seed)
+        holds_ids, bytes_max = isinstance(prompt, TokenIdPrompt), self._settings.character_bytes_max
+        bytes_per_token = TOKEN_ID_BYTES if holds_ids else self._parts.bytes_per_token
+        return character_blocks(flattened(prompt), bytes_max, seed, bytes_per_token)
 
     def _body(self, question: Question) -> PromptBody | NoBlocks:
         if question.content.length > self._settings.body_bytes_max:

@@ -166,7 +166,7 @@ def check(data: bytes, loaded: Loaded) -> None:
     assert set(without_tokens(api, body)) <= set("abcdefghijklmnopqrstuvwxyz_")
     prompt = read_prompt(api, body)
     if not isinstance(prompt, NoBlocks):
-        check_answer(character_blocks(flattened(prompt), 2_000, 5))
+        check_answer(character_blocks(flattened(prompt), 2_000, 5, 4))
     for engine in EngineKind:
         ask = Ask(
             api=api,

@@ -117,12 +117,11 @@ class PromptRig:
 
 
 @asynccontextmanager
-async def prompt_rig(**settings: int) -> AsyncIterator[PromptRig]:
+async def prompt_rig(bytes_per_token: int = 4, **settings: int) -> AsyncIterator[PromptRig]:
     """Have a reader, with these settings; it is patient, as machines that run tests are slow."""
     clock, log = ManualClock(LATER_NS), LogLines()
-    prompts = PickerPrompts(
-        PickerPromptSettings(**{"timeout_ns": PATIENT_NS, **settings}), clock, log
-    )
+    limits = PickerPromptSettings(**{"timeout_ns": PATIENT_NS, **settings})
+    prompts = PickerPrompts(limits, clock, log, bytes_per_token)
     try:
         yield PromptRig(prompts, clock, log)
     finally:

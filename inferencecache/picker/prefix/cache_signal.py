@@ -13,7 +13,7 @@ Rules of this file
     3. A healthy index in which nobody has the prompt is a full answer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -104,11 +104,13 @@ class _Sense:
         claims: What is said of it, by the candidate's name.
         matches: What is made of that; whoever has nothing is not in it.
         counted: Lengths of the prompt, each with the workers whose engines count it so.
+        believed: The same where nobody counts it.
         degraded: What is missing, each once, in order.
         source: The best source that was asked.
     """
 
     __slots__ = (
+        "believed",
         "claims",
         "counted",
         "degraded",
@@ -126,6 +128,7 @@ class _Sense:
         self.claims: dict[str, Claim] = {}
         self.matches: dict[str, CandidateMatch] = {}
         self.counted: list[_Counted] = []
+        self.believed: list[_Counted] = []
         self.degraded: dict[str, None] = {}
         self.source = _NONE
 
@@ -160,12 +163,17 @@ class CacheSignal:
             if prompt is None:
                 continue
             sense.prompts.append(((worker_set, row), prompt))
-            if prompt.counted_tokens is not None:
+            if prompt.counted_tokens is None:
+                sense.believed.append((prompt.tokens_max + 1, members))
+            else:
                 sense.counted.append((prompt.counted_tokens, members))
             now_ns = self._parts.clock.monotonic_ns()
             self._claims.add(sense.claims, sense.matches, members, prompt, now_ns)
+        prompt_tokens = max((length for length, _ in sense.counted), default=None)
+        if prompt_tokens is not None and sense.believed:
+            _adjust(sense.matches, sense.believed, prompt_tokens)
         return PrefixFound(
-            prompt_tokens=max((length for length, _ in sense.counted), default=None),
+            prompt_tokens=prompt_tokens,
             lengths=_lengths(sense.counted),
             matches=sense.matches,
             source=sense.source,
@@ -283,6 +291,18 @@ def _lengths(counted: Sequence[_Counted]) -> Mapping[str, int]:
     if len({length for length, _ in counted}) <= 1:
         return NO_LENGTHS
     return {name: length for length, members in counted for name, _ in members}
+
+
+def _adjust(
+    matches: dict[str, CandidateMatch], believed: Iterable[_Counted], prompt_tokens: int
+) -> None:
+    """Give who counts nothing the same share of a prompt whose length others know."""
+    for length, members in believed:
+        for name, _ in members:
+            match = matches.get(name)
+            if match is not None:
+                tokens = match.matched_tokens * prompt_tokens // length
+                matches[name] = CandidateMatch(tokens, match.source)
 
 
 def _missing(blocks: NoBlocks, worker_set: WorkerSet) -> str:

@@ -1,9 +1,9 @@
 """Blocks of characters, scheme ``chars-v1``: for engines whose tokens nobody here can compute.
 
 The prompt is written as one text, tools first, then turn after turn, each as its role and content;
-blocks of 256 bytes of it, believed to hold 64 tokens, are chained as token blocks are, but from a
-start of their own: it depends on this process, the model, the adapter and the salt. So they can be
-compared with nothing but their like.
+blocks of it that are believed to hold 64 tokens, 256 bytes where a token is believed to have 4, are
+chained as token blocks are, but from a start of their own: it depends on this process, the model,
+the adapter and the salt. So they can be compared with nothing but their like.
 
 A prompt of token ids is its own text, 4 bytes a token.
 """
@@ -21,10 +21,11 @@ from inferencecache.picker.fleet import ModelRow
 from inferencecache.picker.prompt.blocks import PromptBlocks
 from inferencecache.picker.prompt.conversation import Conversation, Message, Prompt, TextPrompt
 
-BLOCK_BYTES: Final = 256
 BLOCK_TOKENS: Final = 64
 
-_BYTES_PER_TOKEN: Final = BLOCK_BYTES // BLOCK_TOKENS
+TOKEN_ID_BYTES: Final = 4
+"""Of a token in a prompt of token ids."""
+
 _ROLE, _PART, _CALLS, _END = b"\x01", b"\x02", b"\x03", b"\x04"
 """Stand between what is written one after the other; no text holds them but by chance."""
 
@@ -42,28 +43,30 @@ def character_seed(secret: bytes, row: ModelRow, salt: bytes) -> int:
     return xxh3_64_intdigest(secret + lengths + b"".join(fields))
 
 
-def character_blocks(text: bytes, bytes_max: int, seed: int) -> PromptBlocks:
+def character_blocks(text: bytes, bytes_max: int, seed: int, bytes_per_token: int) -> PromptBlocks:
     """Return the whole blocks of *text*, a prompt as :func:`flattened`.
 
     Args:
         text: All of it.
         bytes_max: How much of it becomes blocks.
         seed: Where the chain begins.
+        bytes_per_token: How many bytes of it are believed to be a token.
 
     Complexity: O(min(len(text), bytes_max)).
     """
-    end = min(len(text), bytes_max) // BLOCK_BYTES * BLOCK_BYTES
+    block_bytes = BLOCK_TOKENS * bytes_per_token
+    end = min(len(text), bytes_max) // block_bytes * block_bytes
     hashes: list[int] = []
     previous = seed
-    for start in range(0, end, BLOCK_BYTES):
-        previous = xxh3_64_intdigest(text[start : start + BLOCK_BYTES], previous)
+    for start in range(0, end, block_bytes):
+        previous = xxh3_64_intdigest(text[start : start + block_bytes], previous)
         hashes.append(previous)
     return PromptBlocks(
         hashes=struct.pack(f">{len(hashes)}Q", *hashes),
         block_tokens=BLOCK_TOKENS,
-        prompt_tokens=-(-len(text) // _BYTES_PER_TOKEN),
+        prompt_tokens=-(-len(text) // bytes_per_token),
         is_exact=False,
-        cut="long" if len(text) - end >= BLOCK_BYTES else "",
+        cut="long" if len(text) - end >= block_bytes else "",
     )
 
 

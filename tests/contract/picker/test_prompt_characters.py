@@ -76,3 +76,16 @@ async def test_a_very_long_prompt_has_blocks_for_its_beginning_only() -> None:
         found = await rig.characters({"model": "m", "prompt": "x" * 10_000})
 
         assert (len(found.hashes) // 8, found.prompt_tokens, found.cut) == (3, 2_500, "long")
+
+
+async def test_tokens_are_as_long_as_the_setting_says() -> None:
+    """So that what is warm is counted as the prompt is; ids are what they are."""
+    text = "Agents send their whole history with every request. " * 40
+    ids = {"model": "m", "prompt": list(range(640))}
+    for bytes_per_token in (2, 4, 8):
+        async with prompt_rig(bytes_per_token) as rig:
+            found = await rig.characters({"model": "m", "prompt": text})
+            assert found.prompt_tokens == len(text) // bytes_per_token
+            assert len(found.hashes) // 8 == len(text) // bytes_per_token // 64
+            counted = await rig.characters(ids)
+            assert (counted.prompt_tokens, len(counted.hashes) // 8) == (640, 10)

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
 from fleets import question, row, worker_set
-from prefix_rig import PrefixRig, exact, tokens
+from prefix_rig import PrefixRig, exact, matched, tokens
 
 from inferencecache.picker.fleet import PrefixUse
 
@@ -34,3 +35,20 @@ def test_who_counts_nothing_has_no_length() -> None:
     """Blocks of characters are no count."""
     found = PrefixRig(replace(ONE, prefix=PrefixUse.APPROXIMATE)).sense(ASKED)
     assert (found.prompt_tokens, found.lengths) == (None, {})
+
+
+@pytest.mark.parametrize("reversed_order", [False, True])
+def test_who_counts_nothing_has_its_share_of_what_others_count(*, reversed_order: bool) -> None:
+    """576 of 640 tokens, as it believes: nine tenths of the 1,000 that an engine counts."""
+    blind = replace(OTHER, prefix=PrefixUse.APPROXIMATE)
+    rig = PrefixRig(*([blind, ONE] if reversed_order else [ONE, blind]))
+    rig.reader.by_set["one"] = exact(tokens(1_000))
+    rig.reader.characters_answer = replace(exact(tokens(640), block_tokens=64), is_exact=False)
+    rig.place(ASKED, C)
+    rig.reader.characters_answer = replace(
+        exact([*tokens(576), *tokens(64, first=9_000)], block_tokens=64), is_exact=False
+    )
+    found = rig.sense(ASKED)
+    assert found.prompt_tokens == 1_000
+    assert matched(found.matches) == {C: 900}
+    assert found.lengths == {}

@@ -9,7 +9,6 @@ from prompt_rig import conversation
 
 from inferencecache.picker.prompt import PromptBlocks
 from inferencecache.picker.prompt.characters import (
-    BLOCK_BYTES,
     character_blocks,
     character_seed,
     flattened,
@@ -46,7 +45,7 @@ seeds = st.integers(0, 2**64 - 1)
 
 def hashes(prompt: object, seed: int = 5) -> bytes:
     """Return the blocks of a prompt."""
-    return character_blocks(flattened(prompt), 1 << 20, seed).hashes  # type: ignore[arg-type] # one of three
+    return character_blocks(flattened(prompt), 1 << 20, seed, 4).hashes  # type: ignore[arg-type] # one of three
 
 
 def block_set(blocks: PromptBlocks) -> set[bytes]:
@@ -68,7 +67,7 @@ def test_fewer_turns_have_a_beginning_of_the_blocks_of_more(
 @given(conversations, seeds, seeds)
 def test_other_seeds_share_no_block(prompt: Conversation, seed: int, other: int) -> None:
     """Chains begin with everything that must tell them apart."""
-    one, two = (character_blocks(flattened(prompt), 1 << 20, each) for each in (seed, other))
+    one, two = (character_blocks(flattened(prompt), 1 << 20, each, 4) for each in (seed, other))
     blocks = [
         {found.hashes[at : at + 8] for at in range(0, len(found.hashes), 8)} for found in (one, two)
     ]
@@ -76,15 +75,18 @@ def test_other_seeds_share_no_block(prompt: Conversation, seed: int, other: int)
     assert one == two if seed == other else not blocks[0] & blocks[1]
 
 
-@given(st.text(max_size=2_000), st.integers(BLOCK_BYTES, 1_000))
-def test_no_more_than_asked_for_becomes_blocks(text: str, bytes_max: int) -> None:
-    """What is left out is said."""
-    found = character_blocks(flattened(TextPrompt(text=text)), bytes_max, 5)
-    length = len(text.encode())
+@given(st.text(max_size=2_000), st.integers(256, 1_000), st.sampled_from([1, 2, 4, 7]))
+def test_no_more_than_asked_for_becomes_blocks(
+    text: str, bytes_max: int, bytes_per_token: int
+) -> None:
+    """What is left out is said; a block holds 64 tokens, however long these are believed to be."""
+    found = character_blocks(flattened(TextPrompt(text=text)), bytes_max, 5, bytes_per_token)
+    length, block_bytes = len(text.encode()), 64 * bytes_per_token
 
-    assert len(found.hashes) == 8 * (min(length, bytes_max) // BLOCK_BYTES)
-    assert (found.cut == "long") == (length // BLOCK_BYTES > bytes_max // BLOCK_BYTES)
-    assert found.prompt_tokens == (length + 3) // 4
+    assert found.block_tokens == 64
+    assert len(found.hashes) == 8 * (min(length, bytes_max) // block_bytes)
+    assert (found.cut == "long") == (length // block_bytes > bytes_max // block_bytes)
+    assert found.prompt_tokens == -(-length // bytes_per_token)
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=200))
@@ -92,7 +94,7 @@ def test_token_ids_fill_a_block_with_as_many_as_it_is_believed_to_hold(
     token_ids: list[int],
 ) -> None:
     """64 of them, 4 bytes each."""
-    found = character_blocks(flattened(TokenIdPrompt(token_ids=token_ids)), 1 << 20, 5)
+    found = character_blocks(flattened(TokenIdPrompt(token_ids=token_ids)), 1 << 20, 5, 4)
 
     assert len(found.hashes) == 8 * (len(token_ids) // 64)
     assert found.prompt_tokens == len(token_ids)
