@@ -170,6 +170,10 @@ class PickPlane:
         """Take a report; see :meth:`DecisionTable.first_token`."""
         return self.decisions.first_token(response_id, report, self._clock.monotonic_ns())
 
+    def prompt_tokens_max(self, response_id: int) -> int | None:
+        """Return what a report can say; see :meth:`DecisionTable.prompt_tokens_max`."""
+        return self.decisions.prompt_tokens_max(response_id)
+
     def final_token(self, response_id: int, report: FinalTokenReport) -> bool:
         """Take a report; see :meth:`DecisionTable.final_token`."""
         return self.decisions.final_token(response_id, report, self._clock.monotonic_ns())

@@ -123,6 +123,17 @@ class PickerSettings:
         minimum=NS_PER_MS,
         help="How long a decision whose final report has come waits for a late first one.",
     )
+    prompt_tokens_beyond_body_max: int = knob(
+        1_048_576,
+        flag="picker-max-tokens-beyond-body",
+        kind=KnobKind.INTEGER,
+        unit="tokens",
+        minimum=0,
+        help=(
+            "Most tokens of a prompt, as reported, beyond the bytes of its body: of templates, of "
+            "media and history that are elsewhere. Reports of more count as bad."
+        ),
+    )
     pull_chunk_bytes: int = knob(
         256 * 1_024,
         flag="picker-pull-chunk-bytes",

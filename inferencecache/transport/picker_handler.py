@@ -107,7 +107,8 @@ class PickerHandler:
         self, request: pb.ReportFinalTokenRequest, _context: Context
     ) -> pb.ReportFinalTokenResponse:
         """Learn that the answer is complete; likewise."""
-        report, flaws = usable(final_token_report(request))
+        prompt_tokens_max = self._plane.prompt_tokens_max(request.response_id)
+        report, flaws = usable(final_token_report(request), prompt_tokens_max)
         is_known = self._plane.final_token(request.response_id, report)
         self._metrics.reported("ReportFinalToken", is_known=is_known)
         if is_known:

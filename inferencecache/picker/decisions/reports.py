@@ -11,6 +11,8 @@ ITL_BUCKETS: Final = {1: 15}
 class ReportFlaw(StrEnum):
     """What of a report cannot be used; the rest of it counts all the same."""
 
+    PROMPT_TOKENS = "prompt_tokens"
+    """The prompt cannot have so many tokens; it counts as if nobody had counted them."""
     CACHED_TOKENS = "cached_tokens"
     """More tokens were in a cache than the prompt has; it counts as all of them."""
     ITL_LENGTH = "itl_length"
@@ -38,7 +40,7 @@ class FinalTokenReport:
 
     Attributes:
         model: The model that answered.
-        prompt_tokens: Tokens of the prompt.
+        prompt_tokens: Tokens of the prompt; 0 if nobody knows.
         completion_tokens: Tokens of the answer.
         cached_tokens: Tokens of the prompt that were in a cache; None if nobody knows.
         itl_bucket_counts: Gaps between tokens by bucket.
@@ -53,12 +55,21 @@ class FinalTokenReport:
     itl_bucket_layout: int
 
 
-def usable(report: FinalTokenReport) -> tuple[FinalTokenReport, tuple[ReportFlaw, ...]]:
+def usable(
+    report: FinalTokenReport, prompt_tokens_max: int | None = None
+) -> tuple[FinalTokenReport, tuple[ReportFlaw, ...]]:
     """Return what of *report* can be used, and what is wrong with the rest.
 
     No bucket at all is no flaw: an answer of one piece has no gaps.
+
+    Args:
+        report: As it came.
+        prompt_tokens_max: Most tokens that the prompt can have; None if that is not known.
     """
     flaws: list[ReportFlaw] = []
+    if prompt_tokens_max is not None and report.prompt_tokens > prompt_tokens_max:
+        flaws.append(ReportFlaw.PROMPT_TOKENS)
+        report = replace(report, prompt_tokens=0, cached_tokens=None)
     if report.cached_tokens is not None and report.cached_tokens > report.prompt_tokens:
         flaws.append(ReportFlaw.CACHED_TOKENS)
         report = replace(report, cached_tokens=report.prompt_tokens)

@@ -108,6 +108,16 @@ class DecisionTable:
         return True
 
     def final_token(self, response_id: int, report: FinalTokenReport, now_ns: int) -> bool:
+    def prompt_tokens_max(self, response_id: int) -> int | None:
+        """Return the most tokens that the prompt of a decision can have; None if it is unknown.
+
+        No token of a text is shorter than a byte, but not all of a prompt stands in its body.
+        """
+        decision = self._decisions.get(response_id)
+        if decision is None:
+            return None
+        return decision.facts.total_bytes + self._settings.prompt_tokens_beyond_body_max
+
         """Note that the answer is complete.
 
         Returns:

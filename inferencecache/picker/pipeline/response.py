@@ -29,7 +29,7 @@ class Usage:
     """What a request took.
 
     Attributes:
-        prompt_tokens: Tokens of the prompt.
+        prompt_tokens: Tokens of the prompt; 0 if nobody knows.
         completion_tokens: Tokens of the answer.
         cached_tokens: Tokens of the prompt that were in a cache; None if nobody knows.
         itl_bucket_counts: Gaps between tokens by bucket.

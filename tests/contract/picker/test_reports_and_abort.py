@@ -97,6 +97,9 @@ async def test_any_time_is_accepted(served: ServedPicker, ttft_ms: int) -> None:
         ({"cached_tokens": 0}, ""),
         ({"cached_tokens": 3, "prompt_tokens": 3}, ""),
         ({"cached_tokens": 9, "prompt_tokens": 3}, "cached_tokens"),
+        ({"cached_tokens": 2**32 - 1, "prompt_tokens": 2**32 - 1}, "prompt_tokens"),
+        ({"cached_tokens": 2**32 - 1, "prompt_tokens": 3}, "cached_tokens"),
+        ({"prompt_tokens": 1_048_576}, ""),
         ({"itl_bucket_layout": 99}, ""),
         ({"itl_bucket_counts": [1] * 15, "itl_bucket_layout": 1}, ""),
         ({"itl_bucket_counts": [1], "itl_bucket_layout": 1}, "itl_length"),
@@ -121,7 +124,7 @@ async def test_odd_reports_are_acknowledged(
 
 
 def test_only_the_usable_part_is_passed_on() -> None:
-    """D68, D69: absent stays absent, 0 is a miss, too much is everything; odd gaps are no gaps."""
+    """D68, D69: absent stays absent, 0 is a miss, too much is all or nothing; odd gaps are none."""
     plain = FinalTokenReport(
         model="m",
         prompt_tokens=3,
@@ -131,6 +134,9 @@ def test_only_the_usable_part_is_passed_on() -> None:
         itl_bucket_layout=1,
     )
     assert usable(plain) == (plain, ())
+    assert usable(replace(plain, cached_tokens=2), 3)[0].cached_tokens == 2
+    absurd = usable(replace(plain, cached_tokens=2), 2)[0]
+    assert (absurd.prompt_tokens, absurd.cached_tokens, absurd.completion_tokens) == (0, None, 1)
     for given, used in ((0, 0), (3, 3), (9, 3)):
         assert usable(replace(plain, cached_tokens=given))[0].cached_tokens == used
     for odd in (

@@ -71,12 +71,14 @@ def facts(picked: pb.PickResponse) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in picked.reason.split(";"))
 
 
-async def final(served: ServedFleet, picked: pb.PickResponse, cached: int) -> None:
+async def final(
+    served: ServedFleet, picked: pb.PickResponse, cached: int, prompt_tokens: int = len(PROMPT)
+) -> None:
     """Report the end of an answer."""
     request = pb.ReportFinalTokenRequest(
         response_id=picked.response_id,
         model="m",
-        prompt_tokens=len(PROMPT),
+        prompt_tokens=prompt_tokens,
         completion_tokens=1,
         cached_tokens=cached,
     )
@@ -171,6 +173,21 @@ async def test_trust_and_error_show_as_numbers(tmp_path: Path) -> None:
         labels = f'{{endpoint="{A}",source="precise"}}'
         assert f"inferencecache_picker_prefix_trust{labels} 0.9" in page
         assert f'inferencecache_picker_cached_tokens_error{{endpoint="{A}"}} -9' in page
+
+
+async def test_counts_that_cannot_be_true_teach_nothing(tmp_path: Path) -> None:
+    """One would show in the error for hundreds of reports; the number of bad reports tells."""
+    async with serve_fleet(tmp_path, SET) as served:
+        await report(served.server.grpc_target, "a", PROMPT)
+        for cached in (0, 2**32 - 1):
+            picked = await served.pick(body(), tenant="t")
+            await served.first(picked, 200)
+            await final(served, picked, cached, prompt_tokens=max(cached, len(PROMPT)))
+        page = await served.metrics()
+        labels = f'{{endpoint="{A}",source="precise"}}'
+        assert f"inferencecache_picker_prefix_trust{labels} 0.9\n" in page
+        assert f'inferencecache_picker_cached_tokens_error{{endpoint="{A}"}} -9' in page
+        assert 'inferencecache_picker_reports_bad_total{flaw="prompt_tokens"} 1' in page
 
 
 async def test_the_index_of_another_server_is_asked(tmp_path: Path) -> None:
