@@ -24,8 +24,13 @@ def load_limits(settings: PickerPromptSettings, clock: Clock) -> LoadLimits:
         file_bytes_max=settings.file_bytes_max,
         characters_max=settings.rendered_characters_max,
         steps_max=settings.template_steps_max,
-        now=lambda: datetime.fromtimestamp(clock.now_ns() / NS_PER_S).astimezone(),
+        now=lambda: engines_time(clock),
     )
+
+
+def engines_time(clock: Clock) -> datetime:
+    """Return the date and time of day where the engines are believed to be."""
+    return datetime.fromtimestamp(clock.now_ns() / NS_PER_S).astimezone()
 
 
 def load_guarded(

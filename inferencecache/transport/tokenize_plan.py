@@ -213,12 +213,13 @@ def _written_whole(
     return replace(learned, blocks=replace(learned.blocks, prompt_tokens=tokens, cut="mm"))
 
 
-def engine_plan(ask: Ask, engines: EngineTokenizer) -> Fetched:
+def engine_plan(ask: Ask, engines: EngineTokenizer, date: str) -> Fetched:
     """Return the way by an engine's own tokenizer.
 
     Args:
         ask: What is asked for.
         engines: Asks it.
+        date: Today's; the engine's template may write it, which nobody here can see.
     """
 
     async def fetch() -> Result:
@@ -237,7 +238,8 @@ def engine_plan(ask: Ask, engines: EngineTokenizer) -> Fetched:
         except InvalidRequestError as error:
             return WorkFailure(error, "an answer with numbers that are no tokens")
 
-    source = f"engine {ask.worker_set.key} {ask.worker_set.generation} {ask.row.name}"
+    worker_set = ask.worker_set
+    source = f"engine {worker_set.key} {worker_set.generation} {date} {ask.row.name}"
     return Fetched(by=ENGINE, context=_context(source, ask), fetch=fetch)
 
 

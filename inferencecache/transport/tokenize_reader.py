@@ -44,6 +44,7 @@ from inferencecache.transport.metric_cells import Family
 from inferencecache.transport.tokenize_engine import EngineTokenizer
 from inferencecache.transport.tokenize_files import place_of
 from inferencecache.transport.tokenize_guard import WorkFailure, guarded
+from inferencecache.transport.tokenize_loading import engines_time
 from inferencecache.transport.tokenize_plan import (
     IDS,
     Ask,
@@ -250,7 +251,10 @@ class TokenizingReader:
                 return local_plan(ask, loaded, self._learning)
             if not worker_set.tokenize_url:
                 return loaded
-        return engine_plan(ask, self._parts.engines) if worker_set.tokenize_url else NO_TOKENIZER
+        if not worker_set.tokenize_url:
+            return NO_TOKENIZER
+        date = engines_time(self._parts.clock).date().isoformat()
+        return engine_plan(ask, self._parts.engines, date)
 
     async def _tokenizer(self, worker_set: WorkerSet) -> Loaded | NoBlocks:
         """Return the tokenizer of *worker_set*; waits only until it was loaded once."""

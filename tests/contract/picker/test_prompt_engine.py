@@ -9,6 +9,7 @@ from prompt_rig import BLOCK_TOKENS, chat, engines, prompt_rig
 from small_tokenizers import BOS, EOS, TURN, plain_blocks, trained, write_tokenizer
 from tokenizing_engine import TokenizingEngine, tokenizing_engine
 
+from inferencecache.clock import NS_PER_S
 from inferencecache.picker.fleet import EngineKind
 from inferencecache.picker.prompt import NoBlocks
 
@@ -41,6 +42,29 @@ async def test_a_conversation_has_the_tokens_that_its_engine_says() -> None:
             }
         ]
         assert rig.results() == {"engine": 1, "remembered": 1}
+
+
+async def test_an_engine_is_asked_again_on_another_day() -> None:
+    """Its template may write the date; what it said yesterday would match nothing any more."""
+    tokenizer, days = trained(), ["Monday", "Tuesday"]
+    async with tokenizing_engine(tokenizer) as engine, prompt_rig() as rig:
+
+        async def dated(request: web.Request) -> web.Response:
+            (turn,) = (await request.json())["messages"]
+            text = f"{BOS}{days[0]}{turn['content']}"
+            return web.json_response({"tokens": tokenizer.encode(text).ids})
+
+        engine.answering = dated
+        members, body = engines(engine.address, url=URL), chat(("user", "where it is warm"))
+        monday = await rig.exact(body, members)
+        assert await rig.exact(body, members) == monday
+        del days[0]
+        rig.clock.advance_ns(24 * 3_600 * NS_PER_S)
+        tuesday = await rig.exact(body, members)
+
+        token_ids = tokenizer.encode(f"{BOS}Tuesdaywhere it is warm").ids
+        assert tuesday == plain_blocks(token_ids, BLOCK_TOKENS) != monday
+        assert rig.results() == {"engine": 2, "remembered": 1}
 
 
 async def test_a_text_is_asked_for_as_it_stands() -> None:
