@@ -78,7 +78,7 @@ REQUEST = InferenceRequest(api=Api.UNKNOWN, model="m", model_names=("m",), model
 
 
 class OnlyOnce:
-    """Checks that a decision ends once, and hears nothing behind its end.
+    """Checks that a decision begins and ends once, and that only a first token comes behind.
 
     Args:
         inner: Whoever really wants to know.
@@ -86,11 +86,14 @@ class OnlyOnce:
 
     def __init__(self, inner: DecisionFollower) -> None:
         self._inner = inner
+        self._has_started = False
         self.ending: Ending | None = None
 
     def first_token(self, report: FirstTokenReport) -> None:
-        """Pass it on, before the end."""
-        assert self.ending is None
+        """Pass it on, before the end or behind a final report that has overtaken it."""
+        assert self.ending in {None, Ending.FINISHED}
+        assert not self._has_started
+        self._has_started = True
         self._inner.first_token(report)
 
     def ended(self, ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
@@ -342,6 +345,7 @@ class PickerMachine(RuleBasedStateMachine):
         assert self.plane.decisions.in_flight.total == 0
         assert len(self.rig.limits) == 0
         assert all(follower.ending is not None for follower in self.followers)
+        assert not self.plane.decisions._followers
         assert not self.plane.bodies._used
         assert not self.plane.bodies._deadlines
 

@@ -74,6 +74,11 @@ class ServedFleet:
         )
         return (await self.stub.ReportFirstToken(request)).acknowledged
 
+    async def final(self, picked: pb.PickResponse) -> bool:
+        """Report the end of an answer."""
+        request = pb.ReportFinalTokenRequest(response_id=picked.response_id)
+        return (await self.stub.ReportFinalToken(request)).acknowledged
+
     async def page(self, path: str) -> dict[str, Any]:
         """Return a page of the control listener."""
         async with self.http.get(self.server.control_url + path) as answer:

@@ -77,6 +77,7 @@ class Aftermath(msgspec.Struct, eq=False):
         picked_ns: Monotonic time of the choice.
         follower: Who is told as well.
         has_status: Whether the status of the answer is known.
+        is_finished: Whether the answer is complete.
         is_good: Whether that shows that its sender works.
         is_refused: Whether that says that its sender refuses the key.
     """
@@ -89,13 +90,16 @@ class Aftermath(msgspec.Struct, eq=False):
     picked_ns: int
     follower: DecisionFollower
     has_status: bool = False
+    is_finished: bool = False
     is_good: bool = False
     is_refused: bool = False
 
     def first_token(self, report: FirstTokenReport) -> None:
-        """Learn from the status of the answer."""
+        """Learn from the status of the answer, which may be complete by then."""
         self.has_status = True
         self._judge(report.upstream_status)
+        if self.is_finished and is_good(report.upstream_status):
+            self.parts.failed.worked(self.request)
         self.follower.first_token(report)
 
     def ended(self, ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
@@ -111,6 +115,7 @@ class Aftermath(msgspec.Struct, eq=False):
 
     def _finished(self, report: FinalTokenReport) -> None:
         """Learn from tokens where no status has told, and that no attempt will follow."""
+        self.is_finished = True
         if report.completion_tokens and not self.has_status:
             self._judge(HTTPStatus.OK)
         if self.is_good:

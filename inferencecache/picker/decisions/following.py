@@ -7,14 +7,17 @@ from inferencecache.picker.decisions.reports import AbortReport, FinalTokenRepor
 
 
 class DecisionFollower(Protocol):
-    """Told how one decision goes on, and once how it ends; nothing comes behind that."""
+    """Told how one decision goes on, and once how it ends.
+
+    Nothing comes behind that but, where a final report has overtaken it, the first token.
+    """
 
     def first_token(self, report: FirstTokenReport) -> None:
         """Learn from the first report of a first token."""
         ...
 
     def ended(self, ending: Ending, report: FinalTokenReport | AbortReport | None) -> None:
-        """Learn that nothing more will come.
+        """Learn that the request is over.
 
         Args:
             ending: How it ended.

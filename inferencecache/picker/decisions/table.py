@@ -2,7 +2,8 @@
 
 Rules of this file: a request is in flight from its Pick to its one ending, whichever comes first of
 the final report, an Abort and the end of its time; the first report of each kind counts, later ones
-change nothing; a decision whose body is being pulled does not expire.
+change nothing; a final report may overtake the first token, which counts all the same as long as
+the decision is remembered; a decision whose body is being pulled does not expire.
 """
 
 from collections import OrderedDict
@@ -102,12 +103,11 @@ class DecisionTable:
         decision.has_first_token = True
         if decision.ending is None:
             self._deadlines.set(response_id, now_ns + self._settings.decision_ttl_ns)
-        follower = self._followers.get(response_id)
+        follower = self._follower_of(decision)
         if follower is not None:
             follower.first_token(report)
         return True
 
-    def final_token(self, response_id: int, report: FinalTokenReport, now_ns: int) -> bool:
     def prompt_tokens_max(self, response_id: int) -> int | None:
         """Return the most tokens that the prompt of a decision can have; None if it is unknown.
 
@@ -118,6 +118,7 @@ class DecisionTable:
             return None
         return decision.facts.total_bytes + self._settings.prompt_tokens_beyond_body_max
 
+    def final_token(self, response_id: int, report: FinalTokenReport, now_ns: int) -> bool:
         """Note that the answer is complete.
 
         Returns:
@@ -168,6 +169,15 @@ class DecisionTable:
     def _forget(self, decision: Decision) -> None:
         del self._decisions[decision.response_id]
         self._deadlines.drop(decision.response_id)
+        if decision.ending is not None:
+            self._followers.pop(decision.response_id, None)
+
+    def _follower_of(self, decision: Decision) -> DecisionFollower | None:
+        """Return who is told of *decision*; for the last time once nothing can follow."""
+        awaits_first_token = decision.ending is Ending.FINISHED and not decision.has_first_token
+        if decision.ending is None or awaits_first_token:
+            return self._followers.get(decision.response_id)
+        return self._followers.pop(decision.response_id, None)
 
     def _end(
         self,
@@ -182,7 +192,7 @@ class DecisionTable:
             return False
         decision.ending = ending
         self.in_flight.end(decision.facts.destination)
-        follower = self._followers.pop(decision.response_id, None)
+        follower = self._follower_of(decision)
         if follower is not None:
             follower.ended(ending, report)
         return True

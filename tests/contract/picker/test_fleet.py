@@ -69,8 +69,7 @@ async def test_what_was_picked_before_a_reload_goes_on(tmp_path: Path) -> None:
         assert (after.outcome, after.reason) == (NO_WORKERS, "model=unknown")
         assert await served.pull(before) == PROMPT
         assert await served.first(before, 200)
-        final = pb.ReportFinalTokenRequest(response_id=before.response_id)
-        assert (await served.stub.ReportFinalToken(final)).acknowledged
+        assert await served.final(before)
         assert served.server.picker.plane.decisions.in_flight.total == 0
 
 
@@ -106,6 +105,22 @@ async def test_a_backend_that_does_not_work_shows_and_is_avoided(
         assert await served.first(await pick_of(served, "paid"), 200)
         assert (await served.states())["vendor"] == "Accepted"
         assert "picker_suppressed{candidate" not in await served.metrics()
+
+
+@pytest.mark.parametrize("overtakes", [False, True])
+async def test_a_status_counts_in_whatever_order_reports_come(
+    tmp_path: Path, *, overtakes: bool
+) -> None:
+    """D64, D66: calls may overtake each other; what is acknowledged counts."""
+    clock = ManualClock(1_700_000_000 * NS_PER_S)
+    async with serve_fleet(tmp_path, VENDOR, SIBLING, clock=clock) as served:
+        for _ in range(3):
+            picked = await pick_of(served, "paid")
+            clock.advance_ns(1)
+            calls = [served.first(picked, 503), served.final(picked)]
+            for call in reversed(calls) if overtakes else calls:
+                assert await call
+        assert await served.states() == {"vendor": "Accepted,Suppressed", "sibling": "Accepted"}
 
 
 async def test_the_same_report_about_a_worker_touches_no_provider(tmp_path: Path) -> None:

@@ -33,11 +33,17 @@ def asked(request_id: str = "r1", tenant: str = "acme") -> Question:
     return question(tenant=tenant, request_id=request_id)
 
 
+def begin(choice: Choice, status: int) -> None:
+    """Let an attempt be answered with *status*."""
+    assert choice.follower is not None
+    choice.follower.first_token(FirstTokenReport(observed_ttft_ms=1, upstream_status=status))
+
+
 def fail(choice: Choice, status: int = 0, abort: str = "REASON_UNSPECIFIED") -> None:
     """Let an attempt come to nothing, as a gateway reports it."""
     assert choice.follower is not None
     if status >= 0:
-        choice.follower.first_token(FirstTokenReport(observed_ttft_ms=1, upstream_status=status))
+        begin(choice, status)
     choice.follower.ended(Ending.ABORTED, AbortReport(reason=abort, detail=""))
 
 
@@ -45,7 +51,7 @@ def finish(choice: Choice, status: int | None = 200, tokens: int = 0) -> None:
     """Let an attempt be answered to its end."""
     assert choice.follower is not None
     if status is not None:
-        choice.follower.first_token(FirstTokenReport(observed_ttft_ms=1, upstream_status=status))
+        begin(choice, status)
     report = FinalTokenReport(
         model="m",
         prompt_tokens=1,
@@ -160,6 +166,18 @@ def test_an_end_without_success_forgets_nothing(status: int | None, tokens: int)
     fail(rig.chosen(asked()))
     finish(rig.chosen(asked()), status, tokens)
     assert rig.failed.of(RequestName("acme", "r1"), rig.clock.monotonic_ns()) >= {"a:1"}
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_status_that_comes_behind_the_end_counts_all_the_same(status: int) -> None:
+    """Reports may overtake each other."""
+    rig = warm()
+    fail(rig.chosen(asked()))
+    second = rig.chosen(asked())
+    finish(second, None)
+    begin(second, status)
+    failed = rig.failed.of(RequestName("acme", "r1"), rig.clock.monotonic_ns())
+    assert set(failed) == (set() if status == 200 else {"a:1", "b:1"})
 
 
 def test_time_forgets() -> None:
