@@ -39,6 +39,34 @@ def test_a_longer_conversation_has_the_names_of_the_shorter(count: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("opening", "between", "closing"),
+    [
+        ("[", [","], "]"),
+        ("[", [", "], "]"),
+        ("[\n  ", ["\n , \t"], " ]"),
+        ("[ ", [",", ", "], "\r\n]"),
+    ],
+)
+def test_names_go_on_however_turns_are_laid_out(
+    opening: str, between: list[str], closing: str
+) -> None:
+    """Also where something else stands between two of them than between two others."""
+    written = [json.dumps(turn) for turn in TURNS]
+
+    def laid_out(count: int) -> PromptName:
+        further = [between[at % len(between)] + turn for at, turn in enumerate(written[1:count])]
+        turns = opening + written[0] + "".join(further) + closing
+        return NAMES.name_of(read(f'{{"messages": {turns}, "tools": "{LONG}"}}'.encode()), b"")
+
+    longer = laid_out(len(TURNS))
+    for count in range(1, len(TURNS)):
+        shorter = laid_out(count)
+        assert len(shorter.beginnings) == min(count, LATEST)
+        shared = [name for name in shorter.beginnings if name in longer.beginnings]
+        assert shared == list(longer.beginnings[: max(count - (len(TURNS) - LATEST), 0)])
+
+
+@pytest.mark.parametrize(
     "other",
     [
         name(TURNS[:5], b"c"),
