@@ -36,6 +36,7 @@ class SuppressionMachine(RuleBasedStateMachine):
         self.members = dict(MEMBERS)
         self.plain: dict[tuple[str, str], PlainSubject] = {}
         self.picks: list[tuple[Candidate, tuple[str, int], int, str]] = []
+        self.trying: list[tuple[Candidate, tuple[str, int], int]] = []
         self.real.adopt(self.members.values())
 
     def candidate(self, place: tuple[str, int]) -> Candidate:
@@ -79,7 +80,8 @@ class SuppressionMachine(RuleBasedStateMachine):
             plain = self.plain.get(subject)
             if plain is not None and plain.standing(self.now) == "due":
                 plain.events.append(PlainEvent("tried", self.now))
-        self.real.picked(candidate, self.now)
+        if self.real.picked(candidate, self.now):
+            self.trying.append((candidate, place, self.now))
         self.picks.append((candidate, place, self.now, candidate.member.generation))
         self.now += SECOND if jumps else 0
 
@@ -124,13 +126,16 @@ class SuppressionMachine(RuleBasedStateMachine):
             for subject in self.subjects(place):
                 self.plain.pop(subject, None)
 
-    @rule(place=PLACES)
-    def let_go(self, place: tuple[str, int]) -> None:
-        """Let whoever tries a place say nothing."""
-        self.real.let_go(self.candidate(place))
+    @rule(number=st.integers(0, 3))
+    def let_go(self, number: int) -> None:
+        """Let one of those that try a place, or have tried it, say nothing."""
+        if not self.trying:
+            return
+        candidate, place, picked = self.trying.pop(-1 - number % len(self.trying))
+        self.real.let_go(candidate, picked)
         for subject in self.subjects(place):
             if subject in self.plain:
-                self.plain[subject].events.append(PlainEvent("untried", self.now))
+                self.plain[subject].events.append(PlainEvent("untried", self.now, picked))
 
     @rule(name=st.sampled_from(["local", "vendor"]), changes=st.booleans())
     def adopt(self, name: str, *, changes: bool) -> None:

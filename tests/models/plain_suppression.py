@@ -32,13 +32,14 @@ class PlainSubject:
     def standing(self, now: int) -> str:  # noqa: C901, PLR0912 - one branch per rule
         """Return how it stands, by telling everything again."""
         begun, until, times, lease = None, 0, 0, None
+        tried = 0
         counts: dict[str, int] = {}
         rest_until, rests = 0, 0
         for event in self.events:
             if event.what == "tried":
-                lease = event.now + 30 * SECOND
+                tried, lease = event.now, event.now + 30 * SECOND
             elif event.what == "untried":
-                lease = None
+                lease = None if event.picked == tried else lease
             elif event.what == "busy":
                 if not rests or event.picked >= rest_until:
                     rest_until = event.now + min(2**rests, 30) * SECOND

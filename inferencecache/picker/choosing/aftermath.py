@@ -110,7 +110,7 @@ class Aftermath(msgspec.Struct, eq=False):
         elif report is not None:
             self._finished(report)
         if self.is_trying:
-            self.parts.suppression.let_go(self.candidate)
+            self.parts.suppression.let_go(self.candidate, self.picked_ns)
         self.follower.ended(ending, report)
 
     def _finished(self, report: FinalTokenReport) -> None:

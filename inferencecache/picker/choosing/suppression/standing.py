@@ -47,6 +47,7 @@ class Failures:
         "_rest_until_ns",
         "_rests",
         "_suppressions",
+        "_tried_ns",
         "_tried_until_ns",
         "counts",
         "since_ns",
@@ -58,6 +59,7 @@ class Failures:
         self.since_ns: int | None = None
         self.until_ns = 0
         self._suppressions = 0
+        self._tried_ns = 0
         self._tried_until_ns: int | None = None
         self._rests = 0
         self._rest_until_ns = 0
@@ -77,12 +79,16 @@ class Failures:
         """Let a request try it if it is due; return whether this one does."""
         if self.standing(now_ns) is not Standing.DUE:
             return False
-        self._tried_until_ns = now_ns + lease_ns
+        self._tried_ns, self._tried_until_ns = now_ns, now_ns + lease_ns
         return True
 
-    def untried(self) -> None:
-        """Take note that the request that tried it came to nothing."""
-        self._tried_until_ns = None
+    def untried(self, picked_ns: int) -> None:
+        """Take note that the request that tried it at *picked_ns* came to nothing.
+
+        One whose lease was over is not the one that tries it now.
+        """
+        if picked_ns == self._tried_ns:
+            self._tried_until_ns = None
 
     def failed(
         self,

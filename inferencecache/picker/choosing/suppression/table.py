@@ -113,12 +113,17 @@ class Suppression:
                 is_trying = True
         return is_trying
 
-    def let_go(self, candidate: Candidate) -> None:
-        """Take note that the request that tried *candidate* has said nothing about it."""
+    def let_go(self, candidate: Candidate, picked_ns: int) -> None:
+        """Take note that a request that tried *candidate* has said nothing about it.
+
+        Args:
+            candidate: Whom.
+            picked_ns: When it was given to *candidate*.
+        """
         for subject in subjects_of(candidate):
             failures = self._failing.get(subject)
             if failures is not None:
-                failures.untried()
+                failures.untried(picked_ns)
 
     def failed(self, candidate: Candidate, kind: FailureKind, picked_ns: int, now_ns: int) -> None:
         """Count a failure of a request that was given to *candidate* at *picked_ns*."""

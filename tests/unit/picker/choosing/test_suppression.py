@@ -160,6 +160,26 @@ def test_one_request_at_a_time_tries() -> None:
     assert {world.rig.chosen().name for _ in range(3)} == {"provider:default/vendor"}
 
 
+@pytest.mark.parametrize("fails_between", [False, True])
+def test_who_has_tried_for_too_long_lets_nobody_else_in(*, fails_between: bool) -> None:
+    """Its lease was over; the one that tries now keeps others away until it says something."""
+    world = vendors()
+    world.fail(3)
+    world.wait(5)
+    silent = world.rig.chosen()
+    world.wait(30)
+    trying = world.rig.chosen()
+    if fails_between:
+        world.status(trying, 503)
+        world.wait(10)
+        trying = world.rig.chosen()
+    assert (silent.name, trying.name) == ("provider:default/vendor",) * 2
+    world.abort(silent, "NOT_DISPATCHED")
+    assert world.rig.chosen().name == "provider:default/sibling"
+    world.abort(trying, "NOT_DISPATCHED")
+    assert world.rig.chosen().name == "provider:default/vendor"
+
+
 def test_a_good_token_forgets_everything() -> None:
     """Counts, times and qualifiers: the next suppression is the first again."""
     world = vendors()
