@@ -21,6 +21,9 @@ from inferencecache.v1alpha1 import inferencecache_pb2 as pb
 from inferencecache.v1alpha1 import inferencecache_pb2_grpc as rpc
 
 FREE = "127.0.0.1:0"
+IDLE_S = 600
+"""Longer than a look takes where every process has to wait for a processor: two are started."""
+
 GRANTS = """\
 apiVersion: inferencecache.io/v1alpha1
 kind: TenantAccess
@@ -55,6 +58,7 @@ class TwoAuthorities:
             tls_cert_file=cert_file,
             tls_key_file=key_file,
             tls_client_ca_file=str(self.bundle),
+            idle_timeout_ns=IDLE_S * NS_PER_S,
         )
 
     @property
@@ -136,7 +140,8 @@ async def test_connections_of_the_control_listener_end_too(tmp_path: Path) -> No
     ]
     async with controlled(two.settings) as control:
         page = control.server.control_url + "/snapshot"
-        async with aiohttp.ClientSession() as http:
+        kept = aiohttp.TCPConnector(keepalive_timeout=IDLE_S)
+        async with aiohttp.ClientSession(connector=kept) as http:
             for context in contexts:
                 async with http.get(page, ssl=context) as reply:
                     assert reply.status == 200
