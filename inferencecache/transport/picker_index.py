@@ -13,10 +13,10 @@ _Steps = Generator[None, None, IndexFound]
 
 _TIMEOUT: Final = IndexFound(flaw=IndexFlaw.TIMEOUT)
 
-_SOON_NS: Final = 100_000
-"""For so long the slices of a long prompt follow one another at once: a turn takes no less. Nearly
-all are matched by then; a slice of blocks that lie scattered takes longer, and the next one waits.
-"""
+_SOON_NS: Final = 300_000
+"""For so long the slices of a long prompt follow one another at once: half of what reading its body
+takes. Nearly all are matched by then; a slice of blocks that lie scattered takes longer, and the
+next one waits."""
 
 
 class IndexHere:
