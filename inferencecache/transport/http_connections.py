@@ -148,11 +148,12 @@ class HttpServer:
             place.end()
 
     def end_certified(self) -> int:
-        """End every connection that has shown a certificate; return how many there were."""
-        certified = [place for place in self._places if place.is_certified]
-        for place in certified:
-            place.end()
-        return len(certified)
+        """End every connection that has shown a certificate; return how many there were.
+
+        Those in a handshake end with it if they show one, which is checked as it was when the
+        handshake began.
+        """
+        return sum([place.end_certified() for place in self._places])
 
     async def _accept(
         self, opened: socket.socket, tls: ssl.SSLContext | None, server: web.Server
@@ -233,16 +234,12 @@ class _Watch(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._answer_timer: asyncio.TimerHandle | None = None
         self._running = 0
+        self._is_too_late = False
 
     @property
     def is_busy(self) -> bool:
         """Whether a request is running."""
         return self._running > 0
-
-    @property
-    def is_certified(self) -> bool:
-        """Whether the peer has shown a certificate."""
-        return self._transport is not None and bool(self._transport.get_extra_info("peercert"))
 
     def open(self, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
         """Begin to speak on *accepted*."""
@@ -254,6 +251,16 @@ class _Watch(asyncio.Protocol):
             _abort(self._transport)
         elif self._opening is not None:
             self._opening.cancel()
+
+    def end_certified(self) -> bool:
+        """Close the connection if its peer has shown a certificate, or once it does."""
+        if self._transport is None:
+            self._is_too_late = True
+            return False
+        is_certified = bool(self._transport.get_extra_info("peercert"))
+        if is_certified:
+            self.end()
+        return is_certified
 
     async def _open(self, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
         accepted.setblocking(False)  # noqa: FBT003 - the library's own
@@ -275,6 +282,8 @@ class _Watch(asyncio.Protocol):
         self._transport = transport
         self._expect_head()
         self._inner.connection_made(transport)
+        if self._is_too_late:
+            self.end_certified()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._places.leave(self)

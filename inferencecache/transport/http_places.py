@@ -23,9 +23,8 @@ class Place(Protocol):
         """Whether a request is running on it."""
         ...
 
-    @property
-    def is_certified(self) -> bool:
-        """Whether the peer has shown a certificate."""
+    def end_certified(self) -> bool:
+        """Close it if its peer shows a certificate; return whether it has done so."""
         ...
 
     def end(self) -> None:

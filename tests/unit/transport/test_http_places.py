@@ -12,12 +12,15 @@ class Held:
     def __init__(self, peer: str, *, is_busy: bool = False) -> None:
         self.peer = peer
         self.is_busy = is_busy
-        self.is_certified = False
         self.is_ended = False
 
     def end(self) -> None:
         """Take note."""
         self.is_ended = True
+
+    def end_certified(self) -> bool:
+        """Say that nobody has shown a certificate."""
+        return False
 
 
 def test_who_is_alone_may_have_them_all() -> None:
