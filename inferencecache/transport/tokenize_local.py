@@ -144,8 +144,10 @@ class LocalTokenizer:
         if rendered.continues_final_message:
             text = _continued(text, rendered)
         before, behind = before_media(text + appended)
-        goes_on = turns is not None and behind is None and not conversation.continues_final_message
-        return Written(before, behind, turns.starts if turns is not None and goes_on else [])
+        is_whole = behind is None and not conversation.continues_final_message
+        if turns is None or not is_whole or _has_media(conversation):
+            return Written(before, behind, [])
+        return Written(before, behind, turns.starts)
 
     def may_go_on(self, conversation: Conversation, characters: int) -> bool:
         """Return whether further turns can be written without those between it and the first.
@@ -177,6 +179,11 @@ class LocalTokenizer:
         if template is None:
             raise NoTemplateError
         return template
+
+
+def _has_media(conversation: Conversation) -> bool:
+    """Return whether there are pictures, also where the template has written none of them."""
+    return conversation.first_media is not None
 
 
 def _continued(text: str, conversation: Conversation) -> str:

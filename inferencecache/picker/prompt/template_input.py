@@ -16,7 +16,7 @@ from inferencecache.picker.prompt.conversation import NOTHING, Conversation, Mes
 from inferencecache.picker.request.envelope import read_float
 
 MEDIA_MARK: Final = "\ue000 inferencecache: media \ue001"
-"""Stands where the first picture does; what the template writes before it is what counts."""
+"""Stands where a picture does; what the template writes before the first is what counts."""
 
 _ARGUMENTS: Final = msgspec.json.Decoder(float_hook=read_float)
 
@@ -31,12 +31,10 @@ def template_variables(
         engine: Who renders it.
         knows_parts: Whether the template goes through the parts of a turn itself.
     """
-    first_media = conversation.first_media
     return {
         **conversation.variables,
         "messages": [
-            _message(message, knows_parts=knows_parts, is_first_media=number == first_media)
-            for number, message in enumerate(conversation.messages)
+            _message(message, knows_parts=knows_parts) for message in conversation.messages
         ],
         "tools": _tools(conversation, engine),
         "add_generation_prompt": conversation.adds_generation_prompt,
@@ -59,9 +57,12 @@ def as_rendered(conversation: Conversation, engine: EngineKind) -> tuple[Convers
 
 
 def before_media(text: str) -> tuple[str, str | None]:
-    """Return what stands before the first picture, and behind it; None where there is none."""
+    """Return what stands before the first picture, and behind it; None where there is none.
+
+    Any picture may be the first that a template writes: it may leave out the turn of another.
+    """
     before, mark, behind = text.partition(MEDIA_MARK)
-    return before, behind if mark else None
+    return before, behind.replace(MEDIA_MARK, "") if mark else None
 
 
 def continued(text: str, conversation: Conversation) -> str | None:
@@ -78,8 +79,8 @@ def continued(text: str, conversation: Conversation) -> str | None:
     return text[: start + len(kept if text.startswith(kept, start) else last.strip())]
 
 
-def _message(message: Message, *, knows_parts: bool, is_first_media: bool) -> dict[str, Any]:
-    content = _parts(message, is_first_media) if knows_parts else _text(message, is_first_media)
+def _message(message: Message, *, knows_parts: bool) -> dict[str, Any]:
+    content = _parts(message) if knows_parts else _text(message)
     if message.rest is NOTHING:  # as most of hundreds
         return {"role": message.role, "content": content}
     written = {"role": message.role, "content": content, **message.rest}
@@ -89,23 +90,19 @@ def _message(message: Message, *, knows_parts: bool, is_first_media: bool) -> di
     return written
 
 
-def _text(message: Message, is_first_media: bool) -> str:  # noqa: FBT001 - private
-    if is_first_media:  # engines put what stands for pictures before the text
-        return MEDIA_MARK
+def _text(message: Message) -> str:
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(part for part in message.content if isinstance(part, str))
+    text = "\n".join(part for part in message.content if isinstance(part, str))
+    # Engines put what stands for pictures before the text.
+    return MEDIA_MARK + text if message.has_media else text
 
 
-def _parts(message: Message, is_first_media: bool) -> list[dict[str, str]]:  # noqa: FBT001 - private
-    parts: list[dict[str, str]] = []
-    for part in message.parts:
-        if isinstance(part, str):
-            parts.append({"type": "text", "text": part})
-        elif is_first_media:
-            parts.append({"type": "text", "text": MEDIA_MARK})
-            is_first_media = False
-    return parts
+def _parts(message: Message) -> list[dict[str, str]]:
+    return [
+        {"type": "text", "text": part if isinstance(part, str) else MEDIA_MARK}
+        for part in message.parts
+    ]
 
 
 def _call(call: object) -> object:

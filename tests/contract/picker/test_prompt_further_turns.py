@@ -184,6 +184,34 @@ def test_blocks_are_those_of_a_conversation_that_is_read_at_once(
             assert found == expected
 
 
+@pytest.mark.parametrize("engine", EngineKind)
+def test_a_picture_in_a_turn_that_is_left_out_hides_no_other(
+    tokenizers: dict[str, Loaded], engine: EngineKind
+) -> None:
+    """Blocks end before the first that is written, read at once or turn by turn."""
+    picture = {"type": "image_url", "image_url": {"url": "http://picture"}}
+    said: list[tuple[str, object]] = [
+        ("system", LONG),
+        ("tool", [picture]),
+        ("user", TEXTS[0] * 20),
+        ("assistant", TEXTS[1] * 20),
+        ("user", [{"type": "text", "text": TEXTS[2] * 20}, picture]),
+        ("assistant", TEXTS[3]),
+    ]
+    reading = Reading(tokenizers["some are left out"], 4, engine)
+    before = chat(said[0], *said[2:4], add_generation_prompt=False)
+    text_only = Reading(reading.loaded, 4).plain(before)
+    for count in (3, 4, 5, 6):
+        body = chat(*said[:count])
+        found = reading.read(body)
+        assert found == Reading(reading.loaded, 4, engine).read(body) == reading.plain(body)
+        assert isinstance(found, PromptBlocks)
+        assert found.cut == ("mm" if count > 4 else "")
+    kept = len(text_only.hashes) // 8 * 8
+    assert found.hashes[:kept] == text_only.hashes
+    assert len(found.hashes) - kept <= 8  # the head of the picture's turn, at most
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_only_the_first_and_the_latest_turns_are_written(
     tokenizers: dict[str, Loaded], name: str, monkeypatch: pytest.MonkeyPatch

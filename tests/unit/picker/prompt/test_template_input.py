@@ -123,21 +123,21 @@ def test_parts_become_one_text_where_a_template_knows_none() -> None:
     ]
 
 
-def test_the_first_picture_is_marked_where_engines_put_it() -> None:
+def test_pictures_are_marked_where_engines_put_them() -> None:
     """Before the turn's text, or at its own place where the template knows parts."""
     turn = [{"type": "text", "text": "a"}, PICTURE, {"type": "text", "text": "b"}]
     body = chat(("user", "x"), ("user", turn), ("user", [PICTURE, "c"]))
     texts = [message["content"] for message in variables(body)["messages"]]
     parts = variables(body, knows_parts=True)["messages"]
 
-    assert texts == ["x", MEDIA_MARK, "c"]
+    assert texts == ["x", f"{MEDIA_MARK}a\nb", f"{MEDIA_MARK}c"]
     assert [part["text"] for part in parts[1]["content"]] == ["a", MEDIA_MARK, "b"]
-    assert [part["text"] for part in parts[2]["content"]] == ["c"]
+    assert [part["text"] for part in parts[2]["content"]] == [MEDIA_MARK, "c"]
 
 
 def test_what_stands_before_a_picture_is_told_from_what_stands_behind() -> None:
     """And a text without one is whole."""
-    assert before_media(f"a{MEDIA_MARK}b{MEDIA_MARK}") == ("a", f"b{MEDIA_MARK}")
+    assert before_media(f"a{MEDIA_MARK}b{MEDIA_MARK}c") == ("a", "bc")
     assert before_media("ab") == ("ab", None)
 
 
