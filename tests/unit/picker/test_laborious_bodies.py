@@ -2,8 +2,10 @@
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import pytest
+from processor_time import least_s
 from work_counter import lines_run
 
 from inferencecache.picker.request import BadBodyError, parse_body
@@ -11,6 +13,9 @@ from inferencecache.settings.picker import PickerParseSettings
 
 PARSE = PickerParseSettings()
 MANY = 50_000
+SLOWER_AT_MOST = 1.6
+"""Going from bracket to bracket takes more than twice as long."""
+
 LINES_MAX = MANY // 10
 """Whatever goes from part to part runs at least one for each."""
 
@@ -50,6 +55,18 @@ def test_no_body_is_read_part_by_part(name: str) -> None:
     data, answer = HOSTILE[name]
     assert read(data) == answer
     assert lines_run(lambda: read(data)) < LINES_MAX
+
+
+def test_a_few_keys_make_no_bracket_dear() -> None:
+    """Of very many lists all are counted in one go, whether or not a key stands among them."""
+    lists = b"[]," * 20_000
+    without, with_keys = (
+        b'{"list":[' + (lists + item) * 60 + b'1],"model":"m","model":"m"}'
+        for item in (b"", b'{"model":1},')
+    )
+    assert read(with_keys) == read(without) == "m"
+    taken_s = least_s(lambda: partial(read, with_keys))
+    assert taken_s < SLOWER_AT_MOST * least_s(lambda: partial(read, without))
 
 
 def test_a_long_model_takes_no_memory_beside_itself() -> None:
