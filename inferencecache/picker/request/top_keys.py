@@ -13,6 +13,7 @@ import re
 from array import array
 from collections.abc import Iterator
 from itertools import accumulate, compress
+from operator import itemgetter
 from typing import Final
 
 from inferencecache.picker.request.structure import MARK, NO_BRACKETS_NOR_MARKS, TO_SQUARE
@@ -57,8 +58,8 @@ def top_keys(data: bytes, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes
         if _KEY in outside:
             levels = _levels(outside.translate(None, _BEHIND + MARK), depth)
             if 1 in levels:
-                keys = pattern.finditer(data, start, stop)
-                yield from (key for key, level in zip(keys, levels, strict=True) if level == 1)
+                keys = zip(pattern.finditer(data, start, stop), levels, strict=True)
+                yield from compress(map(itemgetter(0), keys), map((1).__eq__, levels))
         depth += outside.count(b"[") - outside.count(b"]")
         start = stop
 
