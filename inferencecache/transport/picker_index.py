@@ -47,12 +47,12 @@ class IndexHere:
         if found is not None:
             return found
         steps = self._matches.steps(question)
-        found = self._soon(steps)
+        found = self._soon(question, steps)
         return await self._in_turn(question, steps) if found is None else found
 
-    def _soon(self, steps: _Steps) -> IndexFound | None:
+    def _soon(self, question: IndexQuestion, steps: _Steps) -> IndexFound | None:
         """Return what *steps* come to, None if they take longer; then at least one is done."""
-        until_ns = self._clock.monotonic_ns() + _SOON_NS
+        until_ns = min(self._clock.monotonic_ns() + _SOON_NS, question.deadline_ns)
         try:
             next(steps)
             while self._clock.monotonic_ns() < until_ns:
