@@ -125,8 +125,11 @@ class _Sums:
 
     def up_to(self, blocks: int) -> int:
         """Return the sum of the first *blocks* counts, saturating."""
-        self._sum += sum(self._counts[self._at : blocks])
-        self._at = blocks
+        counts, self._at = self._counts[self._at : blocks], blocks
+        if type(counts) is bytes and counts == counts[:1] * len(counts):  # as of blocks of one size
+            self._sum += counts[0] * len(counts) if counts else 0
+        else:
+            self._sum += sum(counts)
         return min(self._sum, INT32_MAX)
 
 

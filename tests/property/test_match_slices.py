@@ -73,6 +73,24 @@ def test_pieces_find_what_the_whole_finds(
     assert in_slices(index, packed, counts, slice_blocks) == whole
 
 
+@given(reports, chains, st.integers(1, 6), st.data())
+def test_small_counts_come_as_bytes(
+    said: list[tuple[str, int, int, int, int]],
+    chain: list[bytes],
+    slice_blocks: int,
+    data: st.DataObject,
+) -> None:
+    """All of one size, as most are, or not."""
+    sizes = data.draw(st.sampled_from([[0], [16], [0, 16], [1, 16, 255]]))
+    counts = data.draw(
+        st.lists(st.sampled_from(sizes), min_size=len(chain), max_size=len(chain)).map(bytes)
+    )
+    index = filled(said)
+    whole = sorted(index.match_chain(KEY, chain, list(counts), NOW_NS))
+
+    assert in_slices(index, chain, counts, slice_blocks) == whole
+
+
 @given(st.integers(0, 12), st.integers(0, 12))
 def test_pieces_of_packed_chains_stay_packed(start: int, stop: int) -> None:
     """And hold the blocks that a list would."""
