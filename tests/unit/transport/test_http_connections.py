@@ -329,69 +329,6 @@ async def test_only_who_showed_a_certificate_is_sent_away(tmp_path: Path) -> Non
 
 
 @on_both_loops
-@pytest.mark.parametrize("is_certified", [True, False])
-async def test_who_shows_a_certificate_too_late_is_sent_away(
-    tmp_path: Path, *, is_certified: bool
-) -> None:
-    """It was asked for one before the others were sent away, and is checked as it was then."""
-    authority = Authority()
-    tls = server_context(tmp_path, authority)
-    tls.load_verify_locations(cadata=authority.pem.decode())
-    tls.verify_mode = ssl.CERT_OPTIONAL
-    client = authority.client("a") if is_certified else None
-    received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
-    shaking = authority.context(client, tmp_path).wrap_bio(
-        received, to_send, server_hostname="127.0.0.1"
-    )
-    asked: list[str] = []
-
-    async def noting(request: web.BaseRequest) -> web.Response:
-        asked.append(request.path)
-        return web.Response()
-
-    async with serving(tls=tls, page=noting) as served:
-        reader, writer = await served.connect()
-        while not has_shaken(shaking):
-            writer.write(to_send.read())
-            received.write(await some(reader))
-        assert served.server.end_certified() == 0
-        shaking.write(GET)
-        writer.write(to_send.read())
-        heard = b""
-        while not heard and (data := await some(reader)):
-            received.write(data)
-            heard = said(shaking)
-        assert heard[:15] == (b"" if is_certified else b"HTTP/1.1 200 OK")
-        assert asked == ([] if is_certified else ["/"])
-        writer.close()
-
-
-def has_shaken(shaking: ssl.SSLObject) -> bool:
-    """Return whether a client has all it needs to finish a handshake."""
-    try:
-        shaking.do_handshake()
-    except ssl.SSLWantReadError:
-        return False
-    return True
-
-
-def said(shaking: ssl.SSLObject) -> bytes:
-    """Return what a client has been told; nothing where there is no more than a part of it."""
-    try:
-        return shaking.read()
-    except ssl.SSLError:
-        return b""
-
-
-async def some(reader: asyncio.StreamReader) -> bytes:
-    """Return what comes next; nothing at the end, and a reset is one."""
-    try:
-        return await reader.read(65_536)
-    except ConnectionResetError:
-        return b""
-
-
-@on_both_loops
 async def test_connections_are_accepted_again_when_files_are_short() -> None:
     """Whoever waits in the queue meanwhile is served afterwards."""
     async with serving() as served:
