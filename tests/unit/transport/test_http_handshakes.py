@@ -2,6 +2,8 @@
 
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from both_loops import on_both_loops
 from certificates import Authority
 
 from inferencecache.settings.http import HttpSettings
-from inferencecache.transport.http_connections import HttpServer
+from inferencecache.transport.http_connections import Answer, HttpServer
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -37,10 +39,8 @@ async def test_who_shows_a_certificate_too_late_is_sent_away(
         asked.append(request.path)
         return web.Response()
 
-    server = HttpServer("test", noting, HttpSettings(bind_address="127.0.0.1:0"))
-    async with asyncio.timeout(30):
-        address = await server.start(tls)
-        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+    async with asyncio.timeout(30), serving(noting, tls) as (server, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while not has_shaken(shaking):
             writer.write(to_send.read())
             received.write(await some(reader))
@@ -51,9 +51,19 @@ async def test_who_shows_a_certificate_too_late_is_sent_away(
         while not heard and (data := await some(reader)):
             received.write(data)
             heard = said(shaking)
+        writer.close()
         assert heard[:15] == (b"" if is_certified else b"HTTP/1.1 200 OK")
         assert asked == ([] if is_certified else ["/"])
-        writer.close()
+
+
+@asynccontextmanager
+async def serving(page: Answer, tls: ssl.SSLContext) -> AsyncIterator[tuple[HttpServer, int]]:
+    """Run a server; yield it and its port."""
+    server = HttpServer("test", page, HttpSettings(bind_address="127.0.0.1:0"))
+    address = await server.start(tls)
+    try:
+        yield server, address.port
+    finally:
         await server.stop()
 
 
