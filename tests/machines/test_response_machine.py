@@ -11,7 +11,12 @@ from pipeline_rig import Scoring, director, parsed, pipeline, workers
 from inferencecache.clock import ManualClock
 from inferencecache.picker.bodies import Body
 from inferencecache.picker.choice import Choice, Question, Refusal
-from inferencecache.picker.decisions import AbortReport, FinalTokenReport, FirstTokenReport
+from inferencecache.picker.decisions import (
+    AbortReport,
+    Ending,
+    FinalTokenReport,
+    FirstTokenReport,
+)
 from inferencecache.picker.faults import UnknownIdError
 from inferencecache.picker.pipeline import (
     EndpointView,
@@ -179,11 +184,18 @@ class ResponseMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_not_over_is_a_decision(self) -> None:
-        """Nothing is followed that nobody knows any more."""
+        """Nothing is followed that nobody knows any more, or of which nothing more can come."""
         if hasattr(self, "witness"):
             alive = [told for told in self.witness.told.values() if not LIVES[tuple(told)]]
             assert len(alive) == self.plane.decisions.in_flight.total
-            assert len(self.plane.decisions._followers) == len(alive)
+            decisions = self.plane.decisions
+            overtaken = [
+                response_id
+                for response_id, decision in decisions._decisions.items()
+                if decision.ending is Ending.FINISHED and not decision.has_first_token
+            ]
+            assert len(decisions._followers) == len(alive) + len(overtaken)
+            assert decisions._followers.keys() >= set(overtaken)
 
     def teardown(self) -> None:
         """When the server ends, everything has ended, each once."""
