@@ -176,6 +176,7 @@ def question(
     deadline_ns: int | None = None,
     is_stream: bool = False,
     request_id: str = "",
+    has_several_prompts: bool = False,
 ) -> Question:
     """Return what a Pick asks."""
     return Question(
@@ -186,6 +187,7 @@ def question(
             model_spans=(),
             prompt_tokens=prompt_tokens,
             prompt_bytes=prompt_bytes,
+            has_several_prompts=has_several_prompts,
             output_tokens_max=output_tokens,
             is_stream=is_stream,
         ),

@@ -65,9 +65,12 @@ def question(
     content: bytes = b"",
     request_id: str = "",
     prompt_tokens: int | None = None,
+    prompt_bytes: int | None = None,
 ) -> Question:
     """Return what a Pick asks."""
-    request = parsed(affinity=affinity or Affinity(), prompt_tokens=prompt_tokens)
+    request = parsed(
+        affinity=affinity or Affinity(), prompt_tokens=prompt_tokens, prompt_bytes=prompt_bytes
+    )
     return Question(
         request=request,
         content=Rope([content]),

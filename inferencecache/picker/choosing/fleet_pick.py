@@ -33,6 +33,7 @@ from inferencecache.picker.explanation import Explanation
 from inferencecache.picker.fleet import ModelRow, RankBy, Tier
 from inferencecache.picker.pipeline import EndpointView, PipelineRun, Ranking
 from inferencecache.picker.prefix import NoPrefixSignal, PrefixSignal
+from inferencecache.picker.prefix.signal import NO_LENGTHS
 from inferencecache.settings.picker_choice import PickerChoiceSettings
 
 
@@ -188,14 +189,18 @@ class FleetPick:
         views = views_of(found, parts.knowledge if self._run.has_plugins else None, now_ns)
         candidates = [view.candidate for _, tier_views in views for view in tier_views]
         warm = await parts.prefix.sense(self._question, candidates)
+        estimated = prompt_tokens_of(request, parts.settings)
+        if request.has_several_prompts and estimated > (warm.prompt_tokens or 0):
+            # The first of them was counted, but another one is the longest.
+            warm = replace(warm, prompt_tokens=None, lengths=NO_LENGTHS)
         counted = warm.prompt_tokens
-        tokens = prompt_tokens_of(request, parts.settings) if counted is None else counted
+        tokens = estimated if counted is None else counted
         is_batch = self._question.qos is QosClass.BATCH
         self._outlook = Outlook(
             knowledge=parts.knowledge,
             found=warm,
             prompt_tokens=tokens,
-            is_counted=counted is not None or request.prompt_tokens is not None,
+            is_counted=counted is not None or request.prompt_tokens == estimated,
             spread=parts.settings.batch_spread if is_batch else 1.0,
             now_ns=parts.clock.monotonic_ns(),
         )

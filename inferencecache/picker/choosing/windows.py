@@ -82,6 +82,8 @@ def counted_need(
 def prompt_tokens_of(request: InferenceRequest, settings: PickerChoiceSettings) -> int:
     """Return the length of the prompt, as given in token ids or else estimated from its bytes.
 
+    Of several prompts, some of them texts and some ids, the longest counts.
+
     >>> from inferencecache.picker.request import Api
     >>> request = InferenceRequest(
     ...     api=Api.COMPLETIONS, model="m", model_names=("m",), model_spans=(), prompt_bytes=4_000
@@ -89,6 +91,5 @@ def prompt_tokens_of(request: InferenceRequest, settings: PickerChoiceSettings) 
     >>> prompt_tokens_of(request, PickerChoiceSettings())
     1000
     """
-    if request.prompt_tokens is not None:
-        return request.prompt_tokens
-    return -(-(request.prompt_bytes or 0) // settings.bytes_per_token)
+    estimated = -(-(request.prompt_bytes or 0) // settings.bytes_per_token)
+    return max(request.prompt_tokens or 0, estimated)

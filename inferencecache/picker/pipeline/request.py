@@ -101,7 +101,7 @@ class Request:
 
 def _prompt_tokens(question: Question) -> int:
     parsed = question.request
-    if parsed.prompt_tokens is not None:
+    if parsed.prompt_tokens is not None and parsed.prompt_bytes is None:
         return parsed.prompt_tokens
     length = question.content.length if parsed.prompt_bytes is None else parsed.prompt_bytes
-    return -(-length // _BYTES_PER_TOKEN)
+    return max(parsed.prompt_tokens or 0, -(-length // _BYTES_PER_TOKEN))

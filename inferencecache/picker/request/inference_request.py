@@ -66,7 +66,8 @@ class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
             is.
         affinity: Texts that tie requests together.
         prompt_bytes: Length of the longest prompt as it is written; None if it is not known.
-        prompt_tokens: Length of the longest prompt where it is given as token ids, else None.
+        prompt_tokens: Length of the longest prompt that is given as token ids; None if none is.
+        has_several_prompts: Whether there are several.
     """
 
     api: Api
@@ -78,6 +79,7 @@ class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     affinity: Affinity = NO_AFFINITY
     prompt_bytes: int | None = None
     prompt_tokens: int | None = None
+    has_several_prompts: bool = False
 
     @property
     def lacks_model(self) -> bool:

@@ -125,6 +125,7 @@ def read_body(
         affinity=_affinity(envelope),
         prompt_bytes=size.text_bytes,
         prompt_tokens=size.tokens,
+        has_several_prompts=size.is_of_several,
     )
     return ParsedBody(request, top_level)
 

@@ -38,10 +38,12 @@ class PromptSize(NamedTuple):
     Attributes:
         text_bytes: Of texts, as they are written; None if it is not known.
         tokens: Of token ids; None if there are none.
+        is_of_several: Whether there are other prompts beside it.
     """
 
     text_bytes: int | None = None
     tokens: int | None = None
+    is_of_several: bool = False
 
 
 def prompt_size(envelope: Envelope, api: Api, *, has_telling_words: bool) -> PromptSize:
@@ -80,14 +82,16 @@ def _of_parts(parts: list[bytes]) -> PromptSize:
         return PromptSize(tokens=len(parts))
     counts = [part.count(b",") + 1 for part in parts if part[:1] == b"["]
     texts = [len(part) for part in parts if part[:1] != b"["]
-    return PromptSize(max(texts, default=None), max(counts, default=None))
+    return PromptSize(max(texts, default=None), max(counts, default=None), len(parts) > 1)
 
 
 def _of_token_ids(prompts: bytes) -> PromptSize:
-    if prompts.count(b"]") > _PARTS_MAX:
+    ends = prompts.count(b"]")
+    if ends > _PARTS_MAX:
         return PromptSize()
     lists = (part.strip(b"," + b"[" + _BLANKS) for part in prompts.split(b"]"))
-    return PromptSize(tokens=max(part.count(b",") + 1 if part else 0 for part in lists))
+    tokens = max(part.count(b",") + 1 if part else 0 for part in lists)
+    return PromptSize(tokens=tokens, is_of_several=ends > len("]]"))
 
 
 def _together(text: Raw, others: PromptSize) -> PromptSize:

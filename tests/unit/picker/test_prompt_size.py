@@ -48,6 +48,29 @@ def test_token_ids_are_counted_however_they_are_written(written: str) -> None:
     assert parse_body(body.encode(), PARSE).prompt_tokens == 101
 
 
+@pytest.mark.parametrize(
+    ("prompt", "is_several"),
+    [
+        ("hello", False),
+        (["hello"], False),
+        (["a", "b"], True),
+        (["a", "[]]]"], True),
+        ([1, 2, 3], False),
+        ([[1, 2, 3]], False),
+        ([[1, 2], [3]], True),
+        ([["1", 2], [3]], True),
+        ([["1", 2]], False),
+        (["a", [1]], True),
+        ([1, "2"], False),
+        ([], False),
+    ],
+    ids=str,
+)
+def test_it_is_known_whether_there_are_several(prompt: object, is_several: bool) -> None:  # noqa: FBT001 - drawn
+    """In whatever way they are written."""
+    assert parse(prompt=prompt).has_several_prompts is is_several
+
+
 def test_a_mixture_of_texts_and_lists_of_ids_has_both_sizes() -> None:
     """What an engine makes of it nobody knows, so neither is left out."""
     request = parse(prompt=["hello", [1, 2, 3]])

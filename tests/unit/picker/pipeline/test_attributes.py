@@ -87,6 +87,13 @@ def test_the_length_of_a_prompt_is_given_or_guessed(
     assert request(question(content=content, prompt_tokens=given)).prompt_tokens == expected
 
 
+def test_of_texts_beside_token_ids_the_longest_counts() -> None:
+    """500 bytes are 125 tokens, which is more than 77, and less than 300."""
+    for given, expected in ((77, 125), (300, 300)):
+        asked = request(question(prompt_bytes=500, prompt_tokens=given))
+        assert asked.prompt_tokens == expected
+
+
 def test_limits_come_from_the_settings() -> None:
     """One number for requests and endpoints."""
     assert SETTINGS.attributes_max == 64
