@@ -13,9 +13,11 @@ class ExplainedCandidate(msgspec.Struct, frozen=True, gc=False):
         tier: Of the pool; empty for those that were kept away.
         model: What the body would name.
         barrier: What kept it away, ``none`` if nothing did.
-        in_flight: Requests it had to do, of this picker.
+        in_flight: Requests that this picker had given it.
         queued_tokens: Tokens of theirs that it had yet to compute before their first token.
-        waiting: Requests that it had not begun with, as far as known.
+        requests: All that it had to do, as far as known; this, not ``in_flight``, is estimated by.
+        waiting: Those of them that it had not begun with.
+        prompt_tokens: Tokens of the prompt, as it counts them.
         matched_tokens: Tokens of the prompt that it has in its cache.
         source: Who says so.
         estimated_ms: When it was estimated to give a first token.
@@ -30,7 +32,9 @@ class ExplainedCandidate(msgspec.Struct, frozen=True, gc=False):
     barrier: str
     in_flight: int
     queued_tokens: int
+    requests: int
     waiting: int
+    prompt_tokens: int
     matched_tokens: int
     source: str
     estimated_ms: float

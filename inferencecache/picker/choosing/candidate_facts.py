@@ -10,7 +10,7 @@ import msgspec
 
 from inferencecache.picker.choosing.meeting import meeting
 from inferencecache.picker.fleet import CandidateCard
-from inferencecache.picker.load import CandidateLoad, EngineSignal, queue_of
+from inferencecache.picker.load import CandidateLoad, EngineSignal, Queue, queue_of
 from inferencecache.picker.prefix import NO_MATCH, CandidateMatch
 from inferencecache.picker.ttft import estimated_ttft_ms
 from inferencecache.settings.picker_ttft import TtftSettings
@@ -49,17 +49,24 @@ class CandidateFacts(msgspec.Struct, frozen=True, kw_only=True):
         """Return what the engine of each says."""
         return self.signals or [None] * len(self.cards)
 
-    def waiting(self) -> list[int]:
-        """Return how many requests each has not begun with, as far as known.
+    def queues(self) -> list[Queue]:
+        """Return what each has to do; nobody knows what waits at a provider.
 
         Complexity: O(candidates).
         """
         return [
-            0
+            Queue(load.requests, 0)
             if card.priors is None
-            else queue_of(load, signal, card.priors.concurrency_max).waiting
+            else queue_of(load, signal, card.priors.concurrency_max)
             for card, load, signal in zip(self.cards, self.loads, self.heard(), strict=True)
         ]
+
+    def prompts_tokens(self) -> list[int]:
+        """Return the length of the prompt at each, whose tokenizer may be its own.
+
+        Complexity: O(candidates).
+        """
+        return [self.lengths.get(card.name, self.prompt_tokens) for card in self.cards]
 
     def estimates_ms(self) -> list[float]:
         """Return when each is estimated to give a first token, as the Pick itself would say.
@@ -71,7 +78,7 @@ class CandidateFacts(msgspec.Struct, frozen=True, kw_only=True):
             if card.priors is None
             else estimated_ttft_ms(
                 meeting(
-                    self.lengths.get(card.name, self.prompt_tokens),
+                    length,
                     load,
                     signal,
                     match,
@@ -81,7 +88,12 @@ class CandidateFacts(msgspec.Struct, frozen=True, kw_only=True):
                 card.priors,
                 self.settings,
             )
-            for card, load, signal, match in zip(
-                self.cards, self.loads, self.heard(), self.matched(), strict=True
+            for card, length, load, signal, match in zip(
+                self.cards,
+                self.prompts_tokens(),
+                self.loads,
+                self.heard(),
+                self.matched(),
+                strict=True,
             )
         ]

@@ -59,7 +59,8 @@ class ExplainedRows(Sequence[Row]):
 
     def __iter__(self) -> Iterator[Row]:
         columns, facts = self._columns, self._columns.facts
-        matches, ranked = facts.matched(), range(1, len(columns.scores) + 1)
+        matches, queues = facts.matched(), facts.queues()
+        ranked = range(1, len(columns.scores) + 1)
         return map(
             Row,
             [card.name for card in facts.cards],
@@ -68,7 +69,9 @@ class ExplainedRows(Sequence[Row]):
             columns.barriers or repeat(_NO_BARRIER),
             [load.requests for load in facts.loads],
             [load.prefill_tokens for load in facts.loads],
-            facts.waiting(),
+            [queue.requests for queue in queues],
+            [queue.waiting for queue in queues],
+            facts.prompts_tokens(),
             [match.matched_tokens for match in matches],
             [match.source for match in matches],
             facts.estimates_ms(),

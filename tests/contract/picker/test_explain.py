@@ -1,17 +1,22 @@
 """Explaining a request on a whole server: what is said, and that nothing is left behind."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from engine_page import engine_page, vllm_page
 from picker_texts import pool_of, provider, worker_set
 from served_fleet import ServedFleet, serve_fleet
+from served_picker import until
 
-from inferencecache.clock import NS_PER_S
+from inferencecache.cli.explain_table import explanation_text
+from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.choice import QosClass
 from inferencecache.settings.control import ControlSettings
 from inferencecache.settings.picker_choice import PickerChoiceSettings
+from inferencecache.settings.picker_load import PickerLoadSettings
 
 LOCAL = worker_set(
     "{models: [{name: m}], endpoints: [{name: a, address: 'a:1'}, {name: b, address: 'b:1'}]}", "l"
@@ -46,7 +51,9 @@ async def test_what_is_said_is_what_a_pick_says(tmp_path: Path) -> None:
             "barrier": "none",
             "inFlight": 0,
             "queuedTokens": 0,
+            "requests": 0,
             "waiting": 0,
+            "promptTokens": 800,
             "matchedTokens": 0,
             "source": "none",
             "estimatedMs": 150.0,
@@ -59,6 +66,35 @@ async def test_what_is_said_is_what_a_pick_says(tmp_path: Path) -> None:
         assert again["destination"] == "b:1"
         (shown,) = (await served.page("/debug/decisions"))["decisions"]
         assert shown["explanation"]["candidates"][0] == rows["a:1"]
+
+
+async def test_an_estimate_comes_of_the_numbers_beside_it(tmp_path: Path) -> None:
+    """Of the table and of the last Picks, where the engine's page says more than was given out."""
+    fast = PickerLoadSettings(scrape_interval_ns=NS_PER_MS)
+    async with engine_page() as page:
+        page.text = vllm_page(running=3, waiting=2)
+        endpoint = f"{{name: a, address: 'a:1', metricsURL: '{page.url}'}}"
+        document = worker_set(f"{{models: [{{name: m}}], endpoints: [{endpoint}]}}", "l")
+        async with serve_fleet(tmp_path, document, picker_load=fast) as served:
+            await until(lambda: len(served.server.picker.fleet.knowledge.signals) == 1)
+            body = json.dumps({"model": "m", "prompt": list(range(400))}).encode()
+            for given in (0, 1):
+                answer = await served.explained(body)
+                head, cells = (
+                    re.split(r" {2,}", line) for line in explanation_text(answer).splitlines()[-2:]
+                )
+                shown = dict(zip(head, cells, strict=True))
+                ahead, requests, waiting = (
+                    int(shown[name]) for name in ("QUEUED", "REQUESTS", "WAITING")
+                )
+                matched, length = map(int, shown["MATCHED"].split("/"))
+                assert (int(shown["IN-FLIGHT"]), ahead) == (given, 400 * given)
+                assert (requests, waiting, length) == (5, 2, 400)
+                by_hand = 50 + (length - matched + ahead) / 8 + requests * 1 + waiting * 20
+                assert shown["ESTIMATED"] == f"{by_hand:.1f}ms"
+                await served.pick(body)
+                picked = (await served.page("/debug/decisions"))["decisions"][0]
+                assert picked["explanation"] == answer["explanation"]
 
 
 @pytest.mark.parametrize("qos", QosClass)

@@ -46,7 +46,9 @@ def test_rows_say_what_was_so_then() -> None:
             barrier="none",
             in_flight=6,
             queued_tokens=600,
+            requests=6,
             waiting=2,
+            prompt_tokens=800,
             matched_tokens=600,
             source="precise",
             estimated_ms=50 + 800 / 8 + 6 + 2 * 20,
@@ -61,7 +63,9 @@ def test_rows_say_what_was_so_then() -> None:
             barrier="none",
             in_flight=1,
             queued_tokens=3_200,
+            requests=1,
             waiting=0,
+            prompt_tokens=800,
             matched_tokens=0,
             source="none",
             estimated_ms=50 + (800 + 1_600) / 8 + 0.5,
@@ -76,7 +80,9 @@ def test_rows_say_what_was_so_then() -> None:
             barrier="none",
             in_flight=0,
             queued_tokens=0,
+            requests=0,
             waiting=0,
+            prompt_tokens=800,
             matched_tokens=0,
             source="none",
             estimated_ms=rig.knowledge.foresight.settings.provider_ms,
@@ -97,7 +103,7 @@ def test_what_engines_said_counts_as_of_then() -> None:
     by_name = {each.name: each for each in told.candidates}
     assert (by_name["a:1"].waiting, by_name["b:1"].waiting) == (2, 3)
     assert by_name["b:1"].estimated_ms == 50 + (800 + 1_600) / 8 + 8 / 2 + 20 * 3 / 2
-    assert by_name["b:1"].in_flight == 1
+    assert (by_name["b:1"].in_flight, by_name["b:1"].requests) == (1, 8)
 
 
 def test_what_an_engine_said_too_long_ago_explains_no_refusal() -> None:

@@ -52,6 +52,7 @@ def test_estimates_are_made_of_own_tokens() -> None:
     times = {found.name: found.estimated_ms for found in choice.explanation.candidates}
     assert times == {"few:1": 50.125, "many:1": 450.0}
     assert [found.score for found in choice.explanation.candidates] == [50.125, 450.0]
+    assert [found.prompt_tokens for found in choice.explanation.candidates] == [1_600, 3_200]
 
 
 def test_what_is_given_out_counts_in_own_tokens() -> None:
