@@ -1,12 +1,13 @@
 """Ask an engine for the tokens of a prompt: ``/tokenize``, as vLLM and SGLang serve it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import aiohttp
 import msgspec
 
 from inferencecache.errors import InferenceCacheError
+from inferencecache.fingerprint import TOKEN_ID_MAX
 from inferencecache.picker.fleet import Endpoint, EngineKind, WorkerSet
 from inferencecache.picker.prompt.characters import flattened
 from inferencecache.picker.prompt.conversation import Conversation, Message, TextPrompt
@@ -29,8 +30,20 @@ class EngineTokenizeError(InferenceCacheError):
         self.reason = reason
 
 
+_Number = Annotated[int, msgspec.Meta(ge=0, le=TOKEN_ID_MAX)]
+
+
 class _Answer(msgspec.Struct):
-    tokens: list[int]
+    """What engines say.
+
+    Attributes:
+        tokens: All are checked, also those behind the last full block: one that is no token says
+            that none of them comes from a tokenizer.
+        count: How many there are; an engine need not say it.
+    """
+
+    tokens: list[_Number]
+    count: _Number | None = None
 
 
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
@@ -68,10 +81,12 @@ class EngineTokenizer:
         """
         question = tokenize_question(prompt, worker_set.engine, model)
         body = msgspec.json.encode(question)
+        must_have_tokens = _has_whole_text(prompt)
         failure = EngineTokenizeError("no worker")
         for endpoint in self._next(worker_set):
             try:
-                token_ids = await self._ask(tokenize_url(worker_set, endpoint), body)
+                content = await self._ask(tokenize_url(worker_set, endpoint), body)
+                token_ids = _token_ids(content, must_have_tokens=must_have_tokens)
             except EngineTokenizeError as error:
                 failure = error
             else:
@@ -84,7 +99,7 @@ class EngineTokenizer:
         for step in range(min(_TRIES, len(endpoints))):
             yield endpoints[(self._turn + step) % len(endpoints)]
 
-    async def _ask(self, url: str, body: bytes) -> list[int]:
+    async def _ask(self, url: str, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json"}
         try:
             async with self._session.post(
@@ -92,13 +107,9 @@ class EngineTokenizer:
             ) as answer:
                 if answer.status != _OK:
                     raise EngineTokenizeError(f"HTTP status {answer.status}")
-                content = await self._read(answer)
+                return await self._read(answer)
         except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
             raise EngineTokenizeError(type(error).__name__) from error
-        try:
-            return _ANSWER.decode(content).tokens
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise EngineTokenizeError("an answer without tokens") from error
 
     async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
         content = bytearray()
@@ -107,6 +118,43 @@ class EngineTokenizer:
             if len(content) > self._answer_bytes_max:
                 raise EngineTokenizeError(f"an answer above {self._answer_bytes_max:,} bytes")
         return bytes(content)
+
+
+def _token_ids(content: bytes, *, must_have_tokens: bool) -> list[int]:
+    """Return the tokens that an answer gives.
+
+    Args:
+        content: The answer.
+        must_have_tokens: Whether none are no tokens.
+
+    Raises:
+        EngineTokenizeError: It gives none that can be believed.
+
+    Complexity: O(n) in its bytes.
+    """
+    try:
+        answer = _ANSWER.decode(content)
+    except msgspec.MsgspecError as error:
+        # Its text names the place and what is allowed there, and quotes nothing.
+        raise EngineTokenizeError(f"an answer without tokens: {error}") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise EngineTokenizeError(f"an answer without tokens: {type(error).__name__}") from error
+    given = len(answer.tokens)
+    if answer.count is not None and answer.count != given:
+        raise EngineTokenizeError(f"an answer of {given} tokens that counts {answer.count}")
+    if must_have_tokens and not given:
+        raise EngineTokenizeError("an answer of no tokens to a prompt that has text")
+    return answer.tokens
+
+
+def _has_whole_text(prompt: TextPrompt | Conversation) -> bool:
+    """Return whether text is asked for, and all of it.
+
+    Turns before a picture may have no tokens: templates write a system turn into the one behind it.
+    """
+    if isinstance(prompt, TextPrompt):
+        return bool(prompt.text)
+    return prompt.first_media is None and any(any(turn.parts) for turn in prompt.messages)
 
 
 def tokenize_url(worker_set: WorkerSet, endpoint: Endpoint) -> str:

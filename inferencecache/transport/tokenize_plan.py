@@ -232,11 +232,9 @@ def engine_plan(ask: Ask, engines: EngineTokenizer, date: str) -> Fetched:
             return NO_FIRST_TURN
         try:
             tokens = await engines.tokens(prompt, ask.worker_set, ask.row.name)
-            return token_blocks(tokens, ask.block_tokens)
         except EngineTokenizeError as error:
             return WorkFailure(error, error.reason)
-        except InvalidRequestError as error:
-            return WorkFailure(error, "an answer with numbers that are no tokens")
+        return token_blocks(tokens, ask.block_tokens)
 
     worker_set = ask.worker_set
     source = f"engine {worker_set.key} {worker_set.generation} {date} {ask.row.name}"

@@ -186,6 +186,17 @@ async def cut(request: web.Request) -> web.StreamResponse:
         answer(b'{"tokens": [-1, 1, 2, 3, 4]}'),
         answer(b'{"tokens": [4294967296, 1, 2, 3]}'),
         answer(b'{"tokens": "\xff"}'),
+        answer(b'{"tokens": []}'),
+        answer(b'{"tokens": [], "count": 0}'),
+        answer(b'{"tokens": [1, 2, 3, 4, -1]}'),
+        answer(b'{"tokens": [1, 4294967296]}'),
+        answer(b'{"tokens": [1, 18446744073709551616]}'),
+        answer(b'{"tokens": [1, true]}'),
+        answer(b'{"tokens": [1, 2, 3, 4], "count": 5}'),
+        answer(b'{"tokens": [1, 2, 3, 4], "count": 0}'),
+        answer(b'{"tokens": [1], "count": true}'),
+        answer(b'{"tokens": [1], "count": "1"}'),
+        answer(b'{"tokens": [1], "deep": ' + b"[" * 9_000),
         answer(b'{"tokens": [' + b"1," * 9_000 + b"1]}"),
         redirect,
         cut,
@@ -200,6 +211,17 @@ async def cut(request: web.Request) -> web.StreamResponse:
         "below",
         "above",
         "bytes",
+        "empty",
+        "empty-counted",
+        "below-in-a-part",
+        "above-in-a-part",
+        "far-above",
+        "truth",
+        "count-above",
+        "count-nothing",
+        "count-truth",
+        "count-text",
+        "deep",
         "long",
         "redirect",
         "cut",
@@ -219,6 +241,85 @@ async def test_an_answer_that_is_none_is_counted_and_says_nothing_of_the_prompt(
         (line,) = rig.log.of("picker_prompt_without_tokens")
         assert line["worker_set"] == "default/w"
         assert "secret" not in rig.log.text
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"tokens": []}', "an answer of no tokens to a prompt that has text"),
+        (b'{"tokens": [1, 2, 3], "count": 4}', "an answer of 3 tokens that counts 4"),
+        (
+            b'{"tokens": [1], "count": ' + b"9" * 100 + b"}",
+            "an answer without tokens: Expected `int` <= 4294967295 - at `$.count`",
+        ),
+        (
+            b'{"tokens": [1, 2, 3, 4, -1]}',
+            "an answer without tokens: Expected `int` >= 0 - at `$.tokens[4]`",
+        ),
+        (
+            b'{"tokens": [1, 4294967296]}',
+            "an answer without tokens: Expected `int` <= 4294967295 - at `$.tokens[1]`",
+        ),
+        (
+            b'{"tokens": null}',
+            "an answer without tokens: Expected `array`, got `null` - at `$.tokens`",
+        ),
+    ],
+    ids=["empty", "count", "count-long", "below", "above", "null"],
+)
+@pytest.mark.parametrize(
+    "prompt", [chat(("user", "a")), {"model": "m", "prompt": "a"}], ids=["turns", "text"]
+)
+async def test_the_log_says_what_is_wrong_with_an_answer(
+    prompt: dict[str, object], body: bytes, words: str
+) -> None:
+    """And the next worker is asked for what the first one got wrong."""
+    tokenizer = trained()
+    async with (
+        tokenizing_engine(tokenizer) as wrong,
+        tokenizing_engine(tokenizer) as right,
+        prompt_rig() as rig,
+    ):
+        wrong.answering = answer(body)  # type: ignore[assignment] # as above
+        assert await rig.why(prompt, engines(wrong.address, url=URL)) == ("tokenizer_failed", False)
+        (line,) = rig.log.of("picker_prompt_without_tokens")
+        assert line["worker_set"] == "default/w"
+        assert line["error"] == words
+
+        found = await rig.exact(prompt, engines(wrong.address, right.address, url=URL))
+        token_ids = right.token_ids(right.questions[0])
+        assert found == plain_blocks(token_ids, BLOCK_TOKENS)
+        assert (len(wrong.questions), len(right.questions)) == (2, 1)
+
+
+@pytest.mark.parametrize("count", [b"", b', "count": null', b', "count": 5'])
+async def test_an_engine_need_not_count(count: bytes) -> None:
+    """A count that is not said, or right, takes nothing from the tokens; largest ids are some."""
+    async with tokenizing_engine(trained()) as engine, prompt_rig() as rig:
+        reply = b'{"tokens": [0, 1, 2, 3, 4294967295]' + count + b"}"
+        engine.answering = answer(reply)  # type: ignore[assignment] # as above
+        found = await rig.exact(chat(("user", "a")), engines(engine.address, url=URL))
+
+        assert found == plain_blocks([0, 1, 2, 3, 4_294_967_295], BLOCK_TOKENS)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        {"model": "m", "prompt": ""},
+        chat(("user", "")),
+        chat(("system", "look"), ("user", [PICTURE])),
+    ],
+    ids=["text", "turn", "picture"],
+)
+async def test_nothing_may_have_no_tokens(prompt: dict[str, object]) -> None:
+    """A prompt without text, or turns that a template writes only with those behind them."""
+    async with tokenizing_engine(trained()) as engine, prompt_rig() as rig:
+        engine.answering = answer(b'{"tokens": [], "count": 0}')  # type: ignore[assignment] # as above
+        found = await rig.exact(prompt, engines(engine.address, url=URL))
+
+        assert len(engine.questions) == 1
+        assert found.hashes == plain_blocks([], BLOCK_TOKENS).hashes
 
 
 async def test_an_engine_that_does_not_answer_in_time_is_not_waited_for() -> None:
