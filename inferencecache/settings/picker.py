@@ -72,7 +72,10 @@ class PickerSettings:
         kind=KnobKind.INTEGER,
         unit="decisions",
         minimum=1,
-        help="Most decisions, and used-up ids, remembered; at the cap the oldest is forgotten.",
+        help=(
+            "Most decisions, and used-up ids, remembered; at the cap the oldest is forgotten, "
+            "first of those whose answer is complete."
+        ),
     )
     upload_idle_ns: int = knob(
         30 * NS_PER_S,
@@ -80,7 +83,10 @@ class PickerSettings:
         kind=KnobKind.DURATION,
         unit="ns",
         minimum=NS_PER_MS,
-        help="Longest silence within an upload; how long the whole takes does not matter.",
+        help=(
+            "Longest silence within an upload, from one whole message to the next; how long the "
+            "upload takes does not matter."
+        ),
     )
     begin_wait_ns: int = knob(
         20 * NS_PER_MS,

@@ -3,7 +3,8 @@
 Rules of this file: a request is in flight from its Pick to its one ending, whichever comes first of
 the final report, an Abort and the end of its time; the first report of each kind counts, later ones
 change nothing; a final report may overtake the first token, which counts all the same as long as
-the decision is remembered; a decision whose body is being pulled does not expire.
+the decision is remembered; a decision whose body is being pulled does not expire; where there are
+too many, those that have ended go first.
 """
 
 from collections import OrderedDict
@@ -42,6 +43,7 @@ class DecisionTable:
         self._bodies = bodies
         self._new_id = new_id
         self._decisions: OrderedDict[int, Decision] = OrderedDict()
+        self._finished: OrderedDict[int, Decision] = OrderedDict()
         self._followers: dict[int, DecisionFollower] = {}
         self._deadlines = Deadlines()
         self.in_flight = InFlight()
@@ -58,7 +60,9 @@ class DecisionTable:
         now_ns: int,
         follower: DecisionFollower | None = None,
     ) -> Decision:
-        """Remember a decision about a picked body; at the cap the oldest one is forgotten.
+        """Remember a decision about a picked body; at the cap another one is forgotten.
+
+        That is the one whose answer has been complete for longest, or else the oldest one.
 
         Args:
             facts: What was decided.
@@ -68,9 +72,9 @@ class DecisionTable:
         """
         self.expire(now_ns)
         if len(self._decisions) >= self._settings.decisions_max:
-            oldest = self._decisions[next(iter(self._decisions))]
-            self._forget(oldest)
-            self._end(oldest, Ending.EVICTED)
+            given_up = next(iter((self._finished or self._decisions).values()))
+            self._forget(given_up)
+            self._end(given_up, Ending.EVICTED)
         decision = Decision(fresh_id(self._new_id, self._decisions), facts, body)
         self._decisions[decision.response_id] = decision
         self._deadlines.set(decision.response_id, now_ns + self._settings.decision_ttl_ns)
@@ -129,6 +133,7 @@ class DecisionTable:
             return False
         self._deadlines.set(response_id, now_ns + self._settings.ended_ttl_ns)
         self._end(decision, Ending.FINISHED, report)
+        self._finished[response_id] = decision
         return True
 
     def abort(self, response_id: int, report: AbortReport, now_ns: int) -> bool:
@@ -169,6 +174,7 @@ class DecisionTable:
     def _forget(self, decision: Decision) -> None:
         del self._decisions[decision.response_id]
         self._deadlines.drop(decision.response_id)
+        self._finished.pop(decision.response_id, None)
         if decision.ending is not None:
             self._followers.pop(decision.response_id, None)
 
