@@ -25,6 +25,7 @@ class PlainDecision:
     deadline: int
     first: bool = False
     ended: bool = False
+    turn: int = 0
 
 
 class PlainPicker:
@@ -35,6 +36,12 @@ class PlainPicker:
         self.bodies: list[PlainBody] = []
         self.decisions: dict[int, PlainDecision] = {}
         self.used: dict[int, int] = {}
+        self.turns = 0
+
+    def finished(self) -> list[int]:
+        """Return whose final report has come, in the order in which they came."""
+        names = [name for name, decision in self.decisions.items() if decision.ended]
+        return sorted(names, key=lambda name: self.decisions[name].turn)
 
     def expire(self, now: int) -> None:
         """Let time do its work."""
@@ -123,7 +130,7 @@ class PlainPicker:
         """Remember a decision."""
         self.expire(now)
         if len(self.decisions) >= self.settings.decisions_max:
-            name = next(iter(self.decisions))
+            name = next(iter(self.finished() or self.decisions))
             evicted = self.decisions.pop(name)
             if evicted.body.state == "picked":
                 evicted.body.state = "released"
@@ -156,7 +163,8 @@ class PlainPicker:
         decision = self.decisions.get(response_id)
         if decision is None or decision.ended:
             return False
-        decision.ended = True
+        self.turns += 1
+        decision.ended, decision.turn = True, self.turns
         decision.deadline = now + self.settings.ended_ttl_ns
         return True
 
