@@ -3,10 +3,8 @@
 import sys
 from functools import partial
 
-import uvloop
-
 from inferencecache.app.gateway import Gateway
-from inferencecache.app.service_process import serve_until_ended
+from inferencecache.app.service_process import run_to_end, serve_until_ended
 from inferencecache.settings.gateway import GatewaySettings
 from inferencecache.transport.structured_log import configure_log
 
@@ -23,4 +21,4 @@ def run_gateway(settings: GatewaySettings) -> int:
     """
     configure_log(settings.logs, sys.stderr)
     make = partial(Gateway, settings)
-    return uvloop.run(serve_until_ended(make, settings.collector, broken_event="gateway_broken"))
+    return run_to_end(serve_until_ended(make, settings.collector, broken_event="gateway_broken"))

@@ -3,10 +3,8 @@
 import sys
 from functools import partial
 
-import uvloop
-
 from inferencecache.app.server import Server
-from inferencecache.app.service_process import serve_until_ended
+from inferencecache.app.service_process import run_to_end, serve_until_ended
 from inferencecache.settings.server import ServerSettings
 from inferencecache.transport.structured_log import configure_log
 
@@ -23,4 +21,4 @@ def run_process(settings: ServerSettings) -> int:
     """
     configure_log(settings.logs, sys.stderr, grpc_settings=settings.grpc)
     make = partial(Server, settings)
-    return uvloop.run(serve_until_ended(make, settings.collector, broken_event="serve_error"))
+    return run_to_end(serve_until_ended(make, settings.collector, broken_event="serve_error"))

@@ -3,10 +3,8 @@
 import sys
 from collections.abc import Awaitable, Sequence
 
-import uvloop
-
 from inferencecache.app.producer import Producer
-from inferencecache.app.service_process import serve_until_ended
+from inferencecache.app.service_process import run_to_end, serve_until_ended
 from inferencecache.settings.collector import CollectorSettings
 from inferencecache.settings.logs import LogSettings
 from inferencecache.settings.subscribe import OnceSettings, ProducerSettings
@@ -30,15 +28,16 @@ def run_producer(
     def ends() -> Sequence[Awaitable[object]]:
         return (_done_once(producer),) if once.is_once else ()
 
-    code = uvloop.run(
-        serve_until_ended(
+    async def follow() -> int:
+        code = await serve_until_ended(
             lambda _log: producer, collector, broken_event="producer_broken", ends=ends
         )
-    )
-    if once.dump:
-        for replica_id, adapter_id, key, tier in sorted(producer.held_keys()):
-            sys.stdout.write(f"{replica_id}\t{adapter_id}\t{key:016x}\t{tier.name}\n")
-    return code
+        if once.dump:
+            for replica_id, adapter_id, key, tier in sorted(producer.held_keys()):
+                sys.stdout.write(f"{replica_id}\t{adapter_id}\t{key:016x}\t{tier.name}\n")
+        return code
+
+    return run_to_end(follow())
 
 
 async def _done_once(producer: Producer) -> None:

@@ -1,9 +1,15 @@
 """Run one service as the whole of a process: signals in, exit code out."""
 
 import asyncio
+import logging
+import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol
+import sys
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, Final, Never, Protocol
+
+import uvloop
 
 from inferencecache.app.collector import calm_collector, collect_rarely
 from inferencecache.settings.collector import CollectorSettings
@@ -13,6 +19,11 @@ from inferencecache.transport.structured_log import StructuredLog
 
 STOPPED: Final = 0
 FAILED: Final = 1
+
+LEFT_TASKS_WAIT_S: Final = 1.0
+"""Longest wait for tasks that are cancelled once the work has ended, in seconds."""
+
+_LEFT_NAMES_MAX: Final = 16
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -36,6 +47,26 @@ class Service(Protocol):
     async def stop(self) -> None:
         """End in order."""
         ...
+
+
+def run_to_end(work: Coroutine[Any, Any, int]) -> int:
+    """Run *work* as the whole of a process, whatever it leaves behind.
+
+    Tasks that are left are cancelled. If some of them, as those of a plugin may, ignore that for
+    :data:`LEFT_TASKS_WAIT_S`, they are logged and the process ends here.
+
+    Returns:
+        What *work* returns.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        code = FAILED
+        try:
+            code = runner.run(work)
+        finally:
+            left = runner.run(_cancel_others())
+            if left:
+                _exit_despite(left, code)
+        return code
 
 
 async def serve_until_ended(
@@ -90,3 +121,29 @@ def _log_refusal(log: StructuredLog, error: ListenError | StartError) -> None:
         log.error(error.event, reason=error.reason)
         return
     log.error("serve_error", listener=error.listener, addr=error.address, reason=error.reason)
+
+
+async def _cancel_others() -> Collection[asyncio.Task[Any]]:
+    """Cancel all other tasks, and those they start meanwhile; return what is left in the end."""
+    loop = asyncio.get_running_loop()
+    end_s = loop.time() + LEFT_TASKS_WAIT_S
+    own = {asyncio.current_task()}
+    while (left := asyncio.all_tasks() - own) and (wait_s := end_s - loop.time()) > 0:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=wait_s)
+    return left
+
+
+def _exit_despite(left: Collection[asyncio.Task[Any]], code: int) -> Never:
+    """End the process at once: even its orderly end would let go of *left*, which may refuse."""
+    log = StructuredLog()
+    if sys.exception() is not None:
+        log.exception("process_failed")  # noqa: LOG004 - called while one is on its way
+    names = sorted(task.get_name() for task in left)[:_LEFT_NAMES_MAX]
+    log.warning("tasks_left_at_end", count=len(left), names=", ".join(names))
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads it any more
+            stream.flush()
+    os._exit(code)

@@ -85,7 +85,9 @@ class ProducerTasks:
                 elif len(self._tasks) >= self._running_max:
                     work.fell_out(step, FailureKind.BUSY)
                 else:
-                    task = asyncio.create_task(_produce(step, work))
+                    task = asyncio.create_task(
+                        _produce(step, work), name=f"picker-producer {step.name}"
+                    )
                     self._tasks.add(task)
                     task.add_done_callback(self._done)
                     tasks[task] = _Running(step, self._clock.monotonic_ns())

@@ -2,7 +2,10 @@
 
 import asyncio
 import gc
+import json
 import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Iterator, Sequence
 
 import pytest
@@ -122,3 +125,63 @@ async def _after_start(noticed: object, done: asyncio.Event) -> None:
     """Wait for a collection of everything, of which the start makes one of its own before."""
     gc.callbacks.append(noticed)  # type: ignore[arg-type]
     await done.wait()
+
+
+LEAVES_A_TASK = """
+import asyncio
+import sys
+
+from inferencecache.app.service_process import run_to_end
+from inferencecache.settings.logs import LogSettings
+from inferencecache.transport.structured_log import configure_log
+
+
+async def mule():
+    while True:
+        try:
+            await asyncio.sleep(100)
+        except:
+            pass
+
+
+async def lamb():
+    try:
+        await asyncio.sleep(100)
+    finally:
+        asyncio.create_task(asyncio.sleep(100), name="late lamb")
+
+
+async def work():
+    tasks = [asyncio.create_task(lamb(), name="lamb"), asyncio.create_task(mule(), name="mule")]
+    await asyncio.sleep(0)
+    print("worked on", len(tasks))
+    if "break" in sys.argv:
+        raise ValueError("broken")
+    return 3
+
+
+configure_log(LogSettings(), sys.stderr)
+sys.exit(run_to_end(work()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "events"),
+    [((), 3, ["tasks_left_at_end"]), (("break",), FAILED, ["process_failed", "tasks_left_at_end"])],
+)
+def test_a_task_that_refuses_to_end_ends_with_the_process(
+    arguments: Sequence[str], code: int, events: Sequence[str]
+) -> None:
+    """Which says what it was to say, and ends with the code that it was to end with."""
+    finished = subprocess.run(
+        [sys.executable, "-c", LEAVES_A_TASK, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    lines = [json.loads(line) for line in finished.stderr.splitlines()]
+    assert finished.returncode == code
+    assert finished.stdout == "worked on 2\n"
+    assert [line["msg"] for line in lines] == events
+    assert lines[-1]["names"].split(", ")[-1] == "mule"
