@@ -21,4 +21,5 @@ def run_gateway(settings: GatewaySettings) -> int:
     """
     configure_log(settings.logs, sys.stderr)
     make = partial(Gateway, settings)
-    return run_to_end(serve_until_ended(make, settings.collector, broken_event="gateway_broken"))
+    work = serve_until_ended(make, settings.collector, broken_event="gateway_broken")
+    return run_to_end(work, settings.ending)

@@ -21,4 +21,5 @@ def run_process(settings: ServerSettings) -> int:
     """
     configure_log(settings.logs, sys.stderr, grpc_settings=settings.grpc)
     make = partial(Server, settings)
-    return run_to_end(serve_until_ended(make, settings.collector, broken_event="serve_error"))
+    work = serve_until_ended(make, settings.collector, broken_event="serve_error")
+    return run_to_end(work, settings.ending)

@@ -6,13 +6,18 @@ from collections.abc import Awaitable, Sequence
 from inferencecache.app.producer import Producer
 from inferencecache.app.service_process import run_to_end, serve_until_ended
 from inferencecache.settings.collector import CollectorSettings
+from inferencecache.settings.ending import EndingSettings
 from inferencecache.settings.logs import LogSettings
 from inferencecache.settings.subscribe import OnceSettings, ProducerSettings
 from inferencecache.transport.structured_log import StructuredLog, configure_log
 
 
 def run_producer(
-    settings: ProducerSettings, once: OnceSettings, collector: CollectorSettings, logs: LogSettings
+    settings: ProducerSettings,
+    once: OnceSettings,
+    collector: CollectorSettings,
+    ending: EndingSettings,
+    logs: LogSettings,
 ) -> int:
     """Follow engines until SIGTERM or SIGINT, or until they have been followed once.
 
@@ -37,7 +42,7 @@ def run_producer(
                 sys.stdout.write(f"{replica_id}\t{adapter_id}\t{key:016x}\t{tier.name}\n")
         return code
 
-    return run_to_end(follow())
+    return run_to_end(follow(), ending)
 
 
 async def _done_once(producer: Producer) -> None:

@@ -12,16 +12,15 @@ from typing import Any, Final, Never, Protocol
 import uvloop
 
 from inferencecache.app.collector import calm_collector, collect_rarely
+from inferencecache.clock import NS_PER_S
 from inferencecache.settings.collector import CollectorSettings
+from inferencecache.settings.ending import EndingSettings
 from inferencecache.transport.listen import ListenError
 from inferencecache.transport.start_error import StartError
 from inferencecache.transport.structured_log import StructuredLog
 
 STOPPED: Final = 0
 FAILED: Final = 1
-
-LEFT_TASKS_WAIT_S: Final = 1.0
-"""Longest wait for tasks that are cancelled once the work has ended, in seconds."""
 
 _LEFT_NAMES_MAX: Final = 16
 
@@ -49,11 +48,16 @@ class Service(Protocol):
         ...
 
 
-def run_to_end(work: Coroutine[Any, Any, int]) -> int:
+def run_to_end(work: Coroutine[Any, Any, int], settings: EndingSettings) -> int:
     """Run *work* as the whole of a process, whatever it leaves behind.
 
-    Tasks that are left are cancelled. If some of them, as those of a plugin may, ignore that for
-    :data:`LEFT_TASKS_WAIT_S`, they are logged and the process ends here.
+    Tasks that are left are cancelled, asynchronous generators closed, and threads of the event loop
+    waited for. If some of them go on for too long, as those of a plugin may, they are logged and
+    the process ends here.
+
+    Args:
+        work: What there is to do.
+        settings: How long is too long.
 
     Returns:
         What *work* returns.
@@ -63,7 +67,7 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
         try:
             code = runner.run(work)
         finally:
-            left = runner.run(_cancel_others())
+            left = runner.run(_end_others(settings.left_wait_ns / NS_PER_S))
             if left:
                 _exit_despite(left, code)
         return code
@@ -123,15 +127,32 @@ def _log_refusal(log: StructuredLog, error: ListenError | StartError) -> None:
     log.error("serve_error", listener=error.listener, addr=error.address, reason=error.reason)
 
 
-async def _cancel_others() -> Collection[asyncio.Task[Any]]:
-    """Cancel all other tasks, and those they start meanwhile; return what is left in the end."""
+async def _end_others(limit_s: float) -> Collection[asyncio.Task[Any]]:
+    """End within *limit_s* whatever goes on in the loop; return what is left in the end."""
     loop = asyncio.get_running_loop()
-    end_s = loop.time() + LEFT_TASKS_WAIT_S
+    end_s = loop.time() + limit_s
+    left = await _cancel_others(end_s)
+    if left:
+        return left
+    # Both wait for ever, and the runner would ask for them once more.
+    closing = [
+        asyncio.create_task(loop.shutdown_asyncgens(), name="asynchronous generators"),
+        asyncio.create_task(loop.shutdown_default_executor(), name="threads"),
+    ]
+    _, left = await asyncio.wait(closing, timeout=max(0.0, end_s - loop.time()))
+    return left
+
+
+async def _cancel_others(end_s: float) -> Collection[asyncio.Task[Any]]:
+    """Cancel all other tasks, and those they start meanwhile; return what is left at *end_s*."""
+    loop = asyncio.get_running_loop()
     own = {asyncio.current_task()}
-    while (left := asyncio.all_tasks() - own) and (wait_s := end_s - loop.time()) > 0:
+    while left := asyncio.all_tasks() - own:
         for task in left:
             task.cancel()
-        await asyncio.wait(left, timeout=wait_s)
+        await asyncio.wait(left, timeout=max(0.0, end_s - loop.time()))
+        if loop.time() >= end_s:
+            return asyncio.all_tasks() - own
     return left
 
 

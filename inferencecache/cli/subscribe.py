@@ -73,5 +73,11 @@ def subscribe(sources: Path | None, settings: SubscribeSettings) -> None:
     engine = settings.source()
     found = (engine,) if sources is None else read_sources(sources, engine)
     raise typer.Exit(
-        run_producer(settings.producer(found), settings.once, settings.collector, settings.logs)
+        run_producer(
+            settings.producer(found),
+            settings.once,
+            settings.collector,
+            settings.ending,
+            settings.logs,
+        )
     )

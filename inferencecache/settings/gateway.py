@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.collector import CollectorSettings
 from inferencecache.settings.delivery import ServerTlsSettings
+from inferencecache.settings.ending import EndingSettings
 from inferencecache.settings.gateway_listen import (
     GatewayListenSettings,
     GatewayPageSettings,
@@ -206,4 +207,5 @@ class GatewaySettings:
     pages: GatewayPageSettings = field(default_factory=GatewayPageSettings)
     process: GatewayProcessSettings = field(default_factory=GatewayProcessSettings)
     collector: CollectorSettings = field(default_factory=CollectorSettings)
+    ending: EndingSettings = field(default_factory=EndingSettings)
     logs: LogSettings = field(default_factory=LogSettings)

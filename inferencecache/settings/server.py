@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from inferencecache.settings.auth import AuthSettings
 from inferencecache.settings.collector import CollectorSettings
 from inferencecache.settings.control import ControlSettings
+from inferencecache.settings.ending import EndingSettings
 from inferencecache.settings.fleet import FleetSettings
 from inferencecache.settings.grpc import GrpcSettings
 from inferencecache.settings.http import HttpSettings
@@ -56,5 +57,6 @@ class ServerSettings:
     auth: AuthSettings = field(default_factory=AuthSettings)
     process: ProcessSettings = field(default_factory=ProcessSettings)
     collector: CollectorSettings = field(default_factory=CollectorSettings)
+    ending: EndingSettings = field(default_factory=EndingSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)

@@ -6,6 +6,7 @@ from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.settings.client import ClientSettings
 from inferencecache.settings.collector import CollectorSettings
 from inferencecache.settings.delivery import DeliverySettings, ServerTlsSettings
+from inferencecache.settings.ending import EndingSettings
 from inferencecache.settings.knob import KnobKind, knob
 from inferencecache.settings.logs import LogSettings
 from inferencecache.settings.own_pages import OwnPageLimits
@@ -232,6 +233,7 @@ class SubscribeSettings:
     page: ProducerPageSettings = field(default_factory=ProducerPageSettings)
     once: OnceSettings = field(default_factory=OnceSettings)
     collector: CollectorSettings = field(default_factory=CollectorSettings)
+    ending: EndingSettings = field(default_factory=EndingSettings)
     logs: LogSettings = field(default_factory=LogSettings)
 
     def source(self) -> SourceSettings:

@@ -127,11 +127,13 @@ async def _after_start(noticed: object, done: asyncio.Event) -> None:
     await done.wait()
 
 
-LEAVES_A_TASK = """
+LEAVES_SOMETHING = """
 import asyncio
 import sys
+import threading
 
 from inferencecache.app.service_process import run_to_end
+from inferencecache.settings.ending import EndingSettings
 from inferencecache.settings.logs import LogSettings
 from inferencecache.transport.structured_log import configure_log
 
@@ -151,8 +153,25 @@ async def lamb():
         asyncio.create_task(asyncio.sleep(100), name="late lamb")
 
 
+async def thread():
+    await asyncio.to_thread(threading.Event().wait)
+
+
+async def numbers():
+    try:
+        yield 1
+    finally:
+        await asyncio.Event().wait()
+
+
+async def generator():
+    kept.append(numbers())
+    await anext(kept[0])
+
+
 async def work():
-    tasks = [asyncio.create_task(lamb(), name="lamb"), asyncio.create_task(mule(), name="mule")]
+    makers = (lamb, leaves[sys.argv[1]])
+    tasks = [asyncio.create_task(each(), name=each.__name__) for each in makers]
     await asyncio.sleep(0)
     print("worked on", len(tasks))
     if "break" in sys.argv:
@@ -160,28 +179,30 @@ async def work():
     return 3
 
 
+kept = []
+leaves = {each.__name__: each for each in (mule, thread, generator)}
 configure_log(LogSettings(), sys.stderr)
-sys.exit(run_to_end(work()))
+sys.exit(run_to_end(work(), EndingSettings(left_wait_ns=300_000_000)))
 """
 
 
+@pytest.mark.parametrize("breaks", [False, True])
 @pytest.mark.parametrize(
-    ("arguments", "code", "events"),
-    [((), 3, ["tasks_left_at_end"]), (("break",), FAILED, ["process_failed", "tasks_left_at_end"])],
+    ("leaves", "name"),
+    [("mule", "mule"), ("thread", "threads"), ("generator", "asynchronous generators")],
 )
-def test_a_task_that_refuses_to_end_ends_with_the_process(
-    arguments: Sequence[str], code: int, events: Sequence[str]
-) -> None:
+def test_what_refuses_to_end_ends_with_the_process(leaves: str, name: str, *, breaks: bool) -> None:
     """Which says what it was to say, and ends with the code that it was to end with."""
     finished = subprocess.run(
-        [sys.executable, "-c", LEAVES_A_TASK, *arguments],
+        [sys.executable, "-c", LEAVES_SOMETHING, leaves, *(["break"] if breaks else [])],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
     lines = [json.loads(line) for line in finished.stderr.splitlines()]
-    assert finished.returncode == code
+    assert finished.returncode == (FAILED if breaks else 3)
     assert finished.stdout == "worked on 2\n"
-    assert [line["msg"] for line in lines] == events
-    assert lines[-1]["names"].split(", ")[-1] == "mule"
+    events = ["process_failed"] if breaks else []
+    assert [line["msg"] for line in lines] == [*events, "tasks_left_at_end"]
+    assert lines[-1]["names"].split(", ")[-1] == name
