@@ -189,7 +189,7 @@ class FleetPick:
         views = views_of(found, parts.knowledge if self._run.has_plugins else None, now_ns)
         candidates = [view.candidate for _, tier_views in views for view in tier_views]
         warm = await parts.prefix.sense(self._question, candidates)
-        estimated = prompt_tokens_of(request, parts.settings)
+        estimated = prompt_tokens_of(request, parts.settings, warm.believed_tokens)
         if request.has_several_prompts and estimated > (warm.prompt_tokens or 0):
             # The first of them was counted, but another one is the longest.
             warm = replace(warm, prompt_tokens=None, lengths=NO_LENGTHS)

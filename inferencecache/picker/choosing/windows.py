@@ -79,10 +79,17 @@ def counted_need(
     )
 
 
-def prompt_tokens_of(request: InferenceRequest, settings: PickerChoiceSettings) -> int:
+def prompt_tokens_of(
+    request: InferenceRequest, settings: PickerChoiceSettings, believed_tokens: int | None = None
+) -> int:
     """Return the length of the prompt, as given in token ids or else estimated from its bytes.
 
     Of several prompts, some of them texts and some ids, the longest counts.
+
+    Args:
+        request: Holds it.
+        settings: How many bytes are believed to be a token.
+        believed_tokens: What its characters come to, where somebody has read them.
 
     >>> from inferencecache.picker.request import Api
     >>> request = InferenceRequest(
@@ -90,6 +97,10 @@ def prompt_tokens_of(request: InferenceRequest, settings: PickerChoiceSettings) 
     ... )
     >>> prompt_tokens_of(request, PickerChoiceSettings())
     1000
+    >>> prompt_tokens_of(request, PickerChoiceSettings(), believed_tokens=990)
+    990
     """
+    if believed_tokens is not None and not request.has_several_prompts:
+        return believed_tokens
     estimated = -(-(request.prompt_bytes or 0) // settings.bytes_per_token)
-    return max(request.prompt_tokens or 0, estimated)
+    return max(request.prompt_tokens or 0, estimated, believed_tokens or 0)

@@ -174,6 +174,7 @@ class CacheSignal:
             _adjust(sense.matches, sense.believed, prompt_tokens)
         return PrefixFound(
             prompt_tokens=prompt_tokens,
+            believed_tokens=max((length for length, _ in sense.believed), default=None),
             lengths=_lengths(sense.counted),
             matches=sense.matches,
             source=sense.source,

@@ -73,6 +73,8 @@ class PrefixFound(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         prompt_tokens: Its length, the largest where worker sets count it differently; None where
             nobody counted it, and an estimate has to do.
+        believed_tokens: Its length as its characters have it, None where nobody read them; where
+            nobody counted it, no match is longer.
         lengths: By the candidate's name its length there, where sets count it differently; empty
             where they do not.
         matches: By the candidate's name; whoever is not in it has nothing.
@@ -83,6 +85,7 @@ class PrefixFound(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     prompt_tokens: int | None = None
+    believed_tokens: int | None = None
     lengths: Mapping[str, int] = NO_LENGTHS
     matches: Mapping[str, CandidateMatch] = NO_MATCHES
     source: PrefixSource = PrefixSource.NONE

@@ -65,7 +65,8 @@ class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
         output_tokens_max: Limit of the answer, the largest where several are given; None where none
             is.
         affinity: Texts that tie requests together.
-        prompt_bytes: Length of the longest prompt as it is written; None if it is not known.
+        prompt_bytes: Length of the longest prompt, about as it is in UTF-8; None if it is not
+            known.
         prompt_tokens: Length of the longest prompt that is given as token ids; None if none is.
         has_several_prompts: Whether there are several.
     """

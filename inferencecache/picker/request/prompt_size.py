@@ -1,9 +1,9 @@
 """How long a prompt is, without reading it.
 
 Rules of this file: token ids are counted, however engines may have them written, fractions and
-texts among them included; of texts only the length is taken, as they are written.
-Of several prompts the longest counts, since a context window holds one at a time. What is encoded
-in base64, pictures and sound, is no text and counts nothing.
+texts among them included; of texts only the length is taken, about as long as they are in UTF-8.
+Of several prompts the longest counts, since a context window holds one at a time. Pictures and
+sound are no text and count nothing.
 """
 
 import re
@@ -15,7 +15,8 @@ from msgspec import Raw
 
 from inferencecache.picker.request.envelope import ABSENT, Envelope
 from inferencecache.picker.request.inference_request import Api
-from inferencecache.picker.request.telling_words import DATA_KEY
+from inferencecache.picker.request.media import media_bytes, media_most, urls_most
+from inferencecache.picker.request.written_length import unescaped_length
 
 _PARTS_MAX: Final = 4_096
 """Lists with more prompts than this are not taken apart; their size is not known then."""
@@ -23,20 +24,16 @@ _PARTS_MAX: Final = 4_096
 _MEDIA_MAX: Final = 4_096
 """More pictures than this are no pictures; the size of the prompt is not known then."""
 
-_MEDIA_MIN: Final = 256
 _BLANKS: Final = b" \t\n\r"
 _TEXT_LIST_OBJECT: Final = b'"[{'
 _STARTS_WITH_AN_ID: Final = re.compile(rb'\[[ \t\n\r]*[^ \t\n\r"\[{\]]')
-_DATA_URL: Final = b";base64,"
-_URL_SIGN: Final = b";"
-"""Looking for one byte takes a small part of looking for several."""
 
 
 class PromptSize(NamedTuple):
     """The length of a prompt.
 
     Attributes:
-        text_bytes: Of texts, as they are written; None if it is not known.
+        text_bytes: Of texts, about as long as they are in UTF-8; None if it is not known.
         tokens: Of token ids; None if there are none.
         is_of_several: Whether there are other prompts beside it.
     """
@@ -65,7 +62,7 @@ def _of_prompts(raw: Raw) -> PromptSize:
     """Return the size of the longest prompt in *raw*: a text, or a list of texts, ids or lists."""
     view = memoryview(raw)
     if bytes(view[:1]) != b"[":
-        return PromptSize(text_bytes=view.nbytes)
+        return PromptSize(text_bytes=unescaped_length(bytes(view)))
     prompts = bytes(view)
     if b'"' not in prompts and b"{" not in prompts:
         return _of_token_ids(prompts)
@@ -81,7 +78,7 @@ def _of_parts(parts: list[bytes]) -> PromptSize:
     if any(part[0] not in _TEXT_LIST_OBJECT for part in parts):
         return PromptSize(tokens=len(parts))
     counts = [part.count(b",") + 1 for part in parts if part[:1] == b"["]
-    texts = [len(part) for part in parts if part[:1] != b"["]
+    texts = [unescaped_length(part) for part in parts if part[:1] != b"["]
     return PromptSize(max(texts, default=None), max(counts, default=None), len(parts) > 1)
 
 
@@ -97,7 +94,7 @@ def _of_token_ids(prompts: bytes) -> PromptSize:
 def _together(text: Raw, others: PromptSize) -> PromptSize:
     if others.text_bytes is None:
         return PromptSize()
-    return PromptSize(text_bytes=memoryview(text).nbytes + others.text_bytes)
+    return PromptSize(text_bytes=unescaped_length(bytes(text)) + others.text_bytes)
 
 
 def _of_conversation(envelope: Envelope, *, has_telling_words: bool) -> PromptSize:
@@ -105,48 +102,15 @@ def _of_conversation(envelope: Envelope, *, has_telling_words: bool) -> PromptSi
     parts = (envelope.system, envelope.instructions, envelope.input)
     others = [bytes(part) for part in parts if part is not ABSENT]
     messages = bytes(envelope.messages)
-    media = _media_most(messages) if has_telling_words else _urls_most(messages)
-    media += sum(map(_media_most, others))
-    texts = [messages, *others]
+    media = media_most(messages) if has_telling_words else urls_most(messages)
+    media += sum(map(media_most, others))
     if media > _MEDIA_MAX:
         return PromptSize()
-    text_bytes = sum(map(len, texts))
+    texts = [messages, *others]
+    text_bytes = sum(map(unescaped_length, [*texts, bytes(envelope.tools)]))
     if media:
-        text_bytes = sum(max(len(text) - _media_bytes(text), 0) for text in texts)
-    return PromptSize(text_bytes=text_bytes + memoryview(envelope.tools).nbytes)
-
-
-def _media_most(text: bytes) -> int:
-    """Return how many pictures *text* has at most; most have none, and this is all they cost."""
-    return _urls_most(text) + text.count(DATA_KEY)
-
-
-def _urls_most(text: bytes) -> int:
-    return text.count(_DATA_URL) if _URL_SIGN in text else 0
-
-
-def _media_bytes(text: bytes) -> int:
-    """Return how many bytes of *text* are base64: in ``data:`` URLs and members named ``data``."""
-    total, at = 0, text.find(_DATA_URL)
-    while at >= 0:
-        start = at + len(_DATA_URL)
-        end = _end_of_string(text, start)
-        total += end - start
-        at = text.find(_DATA_URL, end)
-    at = text.find(DATA_KEY)
-    while at >= 0:
-        behind = at + len(DATA_KEY)
-        start = text.find(b'"', behind) + 1
-        size = _end_of_string(text, start) - start if start else 0
-        if size > _MEDIA_MIN and b" " not in text[start : start + _MEDIA_MIN]:
-            total += size
-        at = text.find(DATA_KEY, behind)
-    return total
-
-
-def _end_of_string(text: bytes, start: int) -> int:
-    end = text.find(b'"', start)
-    return len(text) if end < 0 else end
+        text_bytes = max(text_bytes - sum(map(media_bytes, texts)), 0)
+    return PromptSize(text_bytes=text_bytes)
 
 
 _CONVERSATIONS: Final = frozenset({Api.CHAT_COMPLETIONS, Api.ANTHROPIC_MESSAGES, Api.RESPONSES})

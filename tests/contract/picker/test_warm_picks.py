@@ -8,6 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 from certificates import Authority
+from fleets import tokens_of
 from picker_texts import worker_set
 from served_fleet import ServedFleet, serve_fleet
 
@@ -17,7 +18,6 @@ from inferencecache.clock import NS_PER_S, ManualClock
 from inferencecache.errors import ConfigError
 from inferencecache.fingerprint import chain
 from inferencecache.kinference.v1 import picker_pb2 as pb
-from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.settings.picker_prefix import PickerIndexSettings, PickerPrefixSettings
 from inferencecache.settings.throwaway import throwaway_server_settings
 from inferencecache.settings.tls import TlsSettings
@@ -68,7 +68,7 @@ async def report(
 
 def facts(picked: pb.PickResponse) -> dict[str, str]:
     """Return the pairs of the reason."""
-    return dict(pair.split("=", 1) for pair in picked.reason.split(";"))
+    return tokens_of(picked.reason)
 
 
 async def final(
@@ -262,18 +262,3 @@ def test_settings_of_another_index_are_checked_at_the_start(
     with pytest.raises(ConfigError) as refused:
         Server(throwaway_server_settings(picker_index=index))
     assert refused.value.field == field
-
-
-@pytest.mark.parametrize(
-    ("bytes_per_token", "warm"), [(2, "2559/2561"), (4, "1279/1281"), (8, "639/641")]
-)
-async def test_characters_are_as_many_tokens_as_prompts_are_believed_to_have(
-    tmp_path: Path, bytes_per_token: int, warm: str
-) -> None:
-    """All of a prompt but its last token, whatever a token is believed to be."""
-    text = json.dumps({"model": "m", "prompt": "a warm prefix. 1" * 320}).encode()
-    choice = PickerChoiceSettings(bytes_per_token=bytes_per_token)
-    blind = worker_set(f"{{models: [{{name: m}}], endpoints: [{{name: a, address: '{A}'}}]}}")
-    async with serve_fleet(tmp_path, blind, picker_choice=choice) as served:
-        await served.pick(text, tenant="t")
-        assert facts(await served.pick(text, tenant="t"))["matched"] == warm

@@ -175,3 +175,37 @@ def test_an_empty_object_is_no_request() -> None:
     """Not even where a model would be put into it."""
     with pytest.raises(BadBodyError, match="model_missing"):
         parse_body(b" { }", PARSE, may_lack_model=True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"a page with data:image/png;base64,{PICTURE}",
+        f"data:image/png;base64,{PICTURE}",
+        f'{{"url": "data:image/png;base64,{PICTURE}"}}',
+        [{"type": "text", "text": f"data:image/png;base64,{PICTURE}"}],
+        [{"type": "tool_use", "id": "1", "name": "f", "input": {"data": PICTURE}}],
+    ],
+    ids=["quoted", "all", "escaped", "part", "tool"],
+)
+def test_base64_in_texts_and_tools_is_text(content: object) -> None:
+    """An engine reads it as it stands there."""
+    size = parse(messages=[{"role": "user", "content": content}], system="s").prompt_bytes
+    assert size is not None
+    assert size >= len(PICTURE)
+
+
+@pytest.mark.parametrize("length", [1, 100, 10_000])
+@pytest.mark.parametrize("letter", ["п", "中", "é"])
+def test_letters_count_as_in_utf8_however_they_are_written(letter: str, length: int) -> None:
+    """Whether or not their writer escapes them; long texts are reckoned from samples."""
+    for prompt in ({"prompt": letter * length}, {"messages": [letter * length]}):
+        plain = parse_body(json.dumps({"model": "m", **prompt}, ensure_ascii=False).encode(), PARSE)
+        escaped = parse(**prompt)
+        assert plain.prompt_bytes is not None
+        assert escaped.prompt_bytes == pytest.approx(plain.prompt_bytes, rel=0.02)
+
+
+def test_a_backslash_before_a_letter_is_no_escape() -> None:
+    """A path of another system is as long as it is."""
+    assert parse(prompt=r"C:\users\ulrich").prompt_bytes == len(r'"C:\\users\\ulrich"')
