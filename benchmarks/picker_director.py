@@ -29,6 +29,7 @@ from inferencecache.resources.endpoint_picker_config import read_endpoint_picker
 from inferencecache.service.picker_plugins import pipeline_config
 from inferencecache.settings.fleet import FleetSettings
 from inferencecache.settings.picker import PickerParseSettings
+from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.settings.picker_plugins import PickerPluginSettings
 from inferencecache.settings.resources import ResourceSettings
 from inferencecache.transport.picker_producers import ProducerTasks
@@ -86,6 +87,7 @@ def _director() -> Director:
             runner=ProducerTasks(clock, settings.producers_max),
             observer=IgnorePlugins(),
             attributes_max=settings.attributes_max,
+            bytes_per_token=PickerChoiceSettings().bytes_per_token,
         )
     )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from itertools import count
@@ -30,6 +30,7 @@ from inferencecache.picker.pipeline.registry import PluginRegistry, PluginServic
 from inferencecache.picker.plugins import BUILTIN_TYPES
 from inferencecache.resources.endpoint_picker_config import EndpointPickerConfig
 from inferencecache.service.picker_plugins import pipeline_config
+from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.settings.picker_plugins import PickerPluginSettings
 from inferencecache.settings.resources import ResourceSettings
 from inferencecache.transport.picker_plugin_watch import PluginWatch
@@ -52,6 +53,7 @@ def no_plugins() -> Director:
             runner=ProducerTasks(SystemClock(), running_max=1),
             observer=IgnorePlugins(),
             attributes_max=1,
+            bytes_per_token=PickerChoiceSettings().bytes_per_token,
         )
     )
 
@@ -66,6 +68,7 @@ class PickerPluginParts:
         clock: The time.
         log: Told of what has no effect, and of failures.
         log_interval_ns: Shortest time between two lines about the same failure.
+        choice: How long those prompts are believed to be whose tokens nobody counts.
     """
 
     settings: PickerPluginSettings
@@ -73,6 +76,7 @@ class PickerPluginParts:
     clock: Clock
     log: EventLog
     log_interval_ns: int
+    choice: PickerChoiceSettings = field(default_factory=PickerChoiceSettings)
 
 
 class PickerPlugins:
@@ -157,6 +161,7 @@ class PickerPlugins:
                 runner=self._runner,
                 observer=self.watch,
                 attributes_max=self._parts.settings.attributes_max,
+                bytes_per_token=self._parts.choice.bytes_per_token,
                 keys=self._keys,
             )
         )

@@ -51,7 +51,10 @@ class PickerPrompts:
                 clock=clock,
                 shelf=TokenizerShelf(settings, clock, log, self._threads),
                 engines=EngineTokenizer(
-                    self._session, settings.timeout_ns / NS_PER_S, settings.answer_bytes_max
+                    self._session,
+                    settings.timeout_ns / NS_PER_S,
+                    settings.answer_bytes_max,
+                    bytes_per_token,
                 ),
                 threads=self._threads,
                 watch=TokenizeWatch(log, clock, settings.log_interval_ns),

@@ -146,6 +146,7 @@ class Server:
                 clock=self._clock,
                 log=self._log,
                 log_interval_ns=settings.grpc.failure_log_interval_ns,
+                choice=settings.picker_choice,
             )
         )
 

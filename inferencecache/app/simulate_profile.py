@@ -11,6 +11,7 @@ from inferencecache.picker.pipeline.registry import PluginRegistry, PluginServic
 from inferencecache.picker.plugins import BUILTIN_TYPES
 from inferencecache.resources.endpoint_picker_config import read_endpoint_picker_config
 from inferencecache.service.picker_plugins import pipeline_config
+from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.settings.picker_plugins import PickerPluginSettings
 from inferencecache.settings.resources import ResourceSettings
 from inferencecache.transport.picker_producers import ProducerTasks
@@ -63,5 +64,6 @@ def profile_director(clock: Clock, seed: int) -> Director:
             runner=ProducerTasks(clock, settings.producers_max),
             observer=IgnorePlugins(),
             attributes_max=settings.attributes_max,
+            bytes_per_token=PickerChoiceSettings().bytes_per_token,
         )
     )

@@ -15,7 +15,6 @@ from inferencecache.picker.prompt.token_blocks import Tokens
 
 _OK: Final = 200
 _TRIES: Final = 2
-_BYTES_PER_TOKEN: Final = 4
 
 
 class EngineTokenizeError(InferenceCacheError):
@@ -56,14 +55,20 @@ class EngineTokenizer:
         session: Keeps them.
         timeout_s: Longest wait for one worker, in seconds.
         answer_bytes_max: Longest answer.
+        bytes_per_token: How long a token is believed to be of what stands behind a picture.
     """
 
     def __init__(
-        self, session: aiohttp.ClientSession, timeout_s: float, answer_bytes_max: int
+        self,
+        session: aiohttp.ClientSession,
+        timeout_s: float,
+        answer_bytes_max: int,
+        bytes_per_token: int,
     ) -> None:
         self._session = session
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._answer_bytes_max = answer_bytes_max
+        self._bytes_per_token = bytes_per_token
         self._turn = 0
 
     async def tokens(
@@ -90,7 +95,9 @@ class EngineTokenizer:
             except EngineTokenizeError as error:
                 failure = error
             else:
-                return Tokens(token_ids=token_ids, further=_behind_media(prompt))
+                behind = _bytes_behind_media(prompt)
+                further = None if behind is None else behind // self._bytes_per_token
+                return Tokens(token_ids=token_ids, further=further)
         raise failure
 
     def _next(self, worker_set: WorkerSet) -> Iterator[Endpoint]:
@@ -209,9 +216,9 @@ def _message(message: Message) -> dict[str, Any]:
     return {"role": message.role, "content": content, **message.rest}
 
 
-def _behind_media(prompt: TextPrompt | Conversation) -> int | None:
-    """Return about how many tokens the turns have from the first picture on, None without one."""
+def _bytes_behind_media(prompt: TextPrompt | Conversation) -> int | None:
+    """Return how long the turns are from the first picture on, None without one."""
     if isinstance(prompt, TextPrompt) or prompt.first_media is None:
         return None
     rest = prompt.messages[prompt.first_media :]
-    return len(flattened(Conversation(messages=rest))) // _BYTES_PER_TOKEN
+    return len(flattened(Conversation(messages=rest)))

@@ -80,9 +80,10 @@ def question(
     )
 
 
-def request(asked: Question | None = None, key: int = 1) -> Request:
+def request(asked: Question | None = None, key: int = 1, *, bytes_per_token: int = 4) -> Request:
     """Return a request as plugins see it."""
-    return Request(key, asked or question(), WritableAttributes(SETTINGS.attributes_max))
+    attributes = WritableAttributes(SETTINGS.attributes_max)
+    return Request(key, asked or question(), attributes, bytes_per_token)
 
 
 def worker(
@@ -260,6 +261,7 @@ def director(
             runner=InOrder() if runner is None else runner,
             observer=Noted() if noted is None else noted,
             attributes_max=SETTINGS.attributes_max,
+            bytes_per_token=4,
         )
     )
 

@@ -56,6 +56,7 @@ class DirectorParts:
         runner: Runs producers.
         observer: Counts and logs.
         attributes_max: Most attributes of a request.
+        bytes_per_token: How long a token of a text is believed to be.
         keys: Names of requests, each once: directors that follow one another share them.
     """
 
@@ -63,6 +64,7 @@ class DirectorParts:
     runner: ProducerRunner
     observer: PipelineObserver
     attributes_max: int
+    bytes_per_token: int
     keys: Iterator[int] = field(default_factory=lambda: count(1))
 
 
@@ -101,9 +103,10 @@ class Director:
 
     def open(self, question: Question) -> "PipelineRun":
         """Begin with a request."""
-        attributes = WritableAttributes(self._parts.attributes_max)
-        request = Request(next(self._parts.keys), question, attributes)
-        return PipelineRun(self._parts, question, request, self._produced)
+        parts = self._parts
+        attributes = WritableAttributes(parts.attributes_max)
+        request = Request(next(parts.keys), question, attributes, parts.bytes_per_token)
+        return PipelineRun(parts, question, request, self._produced)
 
 
 class PipelineRun:

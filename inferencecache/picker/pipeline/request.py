@@ -10,8 +10,6 @@ from inferencecache.picker.pipeline.attributes import WritableAttributes
 from inferencecache.picker.qos import QosClass
 from inferencecache.picker.request import InferenceRequest
 
-_BYTES_PER_TOKEN: Final = 4
-"""Of English text, about."""
 _NO_CONTENT: Final = Rope()
 
 
@@ -25,6 +23,7 @@ class Request:
         key: See below.
         question: What came with it.
         attributes: Where to keep what plugins say.
+        bytes_per_token: How long a token of a text is believed to be.
 
     Attributes:
         key: Unique in this process, for plugins that remember something until the end.
@@ -34,7 +33,7 @@ class Request:
         tenant: Whose request it is; the empty text is a tenant like any other.
         qos: How long it can wait.
         pool: Where it is to be served; None for everything that is served.
-        prompt_tokens: Tokens of the prompt: as given, or at four bytes each.
+        prompt_tokens: Tokens of the prompt: as given, or as its bytes are believed to be.
         attributes: What plugins say about the request as a whole.
     """
 
@@ -52,7 +51,13 @@ class Request:
         "tenant",
     )
 
-    def __init__(self, key: int, question: Question, attributes: WritableAttributes) -> None:
+    def __init__(
+        self,
+        key: int,
+        question: Question,
+        attributes: WritableAttributes,
+        bytes_per_token: int,
+    ) -> None:
         self.key = key
         self.request_id = question.client_request_id
         self.parsed: InferenceRequest = question.request
@@ -60,7 +65,7 @@ class Request:
         self.tenant = question.tenant
         self.qos: QosClass = question.qos
         self.pool: PoolName | None = question.pool
-        self.prompt_tokens = _prompt_tokens(question)
+        self.prompt_tokens = _prompt_tokens(question, bytes_per_token)
         self.attributes = attributes
         self._fairness_id = question.tenant
         self._headers = question.headers
@@ -99,9 +104,9 @@ class Request:
             raise AttributeError(f"{name}: a request stands still behind its PreAdmitters")
 
 
-def _prompt_tokens(question: Question) -> int:
+def _prompt_tokens(question: Question, bytes_per_token: int) -> int:
     parsed = question.request
     if parsed.prompt_tokens is not None and parsed.prompt_bytes is None:
         return parsed.prompt_tokens
     length = question.content.length if parsed.prompt_bytes is None else parsed.prompt_bytes
-    return max(parsed.prompt_tokens or 0, -(-length // _BYTES_PER_TOKEN))
+    return max(parsed.prompt_tokens or 0, -(-length // bytes_per_token))

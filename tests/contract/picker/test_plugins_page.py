@@ -69,7 +69,11 @@ async def test_the_plugins_on_the_page_work() -> None:
     )
     built = build_pipeline(PipelineConfig(plugins=entries), sources(registry, draws(0.0)))
     parts = DirectorParts(
-        pipeline=built, runner=task_runner(), observer=IgnorePlugins(), attributes_max=4
+        pipeline=built,
+        runner=task_runner(),
+        observer=IgnorePlugins(),
+        attributes_max=4,
+        bytes_per_token=4,
     )
     run = Director(parts).open(question())
     views = [worker("small", labels={"n": "2"}), worker("big", labels={"n": "8"})]

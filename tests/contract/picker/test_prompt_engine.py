@@ -150,6 +150,19 @@ async def test_no_picture_is_sent_anywhere() -> None:
         assert len(engine.questions) == 1
 
 
+@pytest.mark.parametrize("bytes_per_token", [2, 4, 8])
+async def test_what_stands_behind_a_picture_is_as_long_as_the_setting_says(
+    bytes_per_token: int,
+) -> None:
+    """Nobody counts it, and it counts against windows and in estimates."""
+    async with tokenizing_engine(trained()) as engine, prompt_rig(bytes_per_token) as rig:
+        turns = (("system", "look"), ("user", [PICTURE, {"type": "text", "text": "x" * 4_000}]))
+        found = await rig.exact(chat(*turns), engines(engine.address, url=URL))
+        counted = len(engine.token_ids(engine.questions[0]))
+        heads = found.prompt_tokens - counted - 4_000 // bytes_per_token
+        assert 0 <= heads <= 40 // bytes_per_token
+
+
 def answer(body: bytes, status: int = 200) -> object:
     """Return what answers with *body*."""
 

@@ -5,6 +5,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from pipeline_rig import question
 from plugin_files import HEAD, in_directory, load
 from served_plane import Recorder
 
@@ -16,6 +17,7 @@ from inferencecache.app.picker_plugins import (
 )
 from inferencecache.clock import ManualClock
 from inferencecache.errors import ConfigError
+from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.settings.picker_plugins import PickerPluginSettings
 from inferencecache.settings.resources import ResourceSettings
 
@@ -62,6 +64,21 @@ def test_without_a_file_there_are_no_plugins() -> None:
         )
     )
     assert plugins.director.profile_names == ()
+
+
+def test_prompts_are_believed_to_be_as_long_as_everywhere() -> None:
+    """Plugins see as many tokens as estimates are made of."""
+    plugins = PickerPlugins(
+        PickerPluginParts(
+            settings=PickerPluginSettings(),
+            resources=ResourceSettings(),
+            clock=ManualClock(),
+            log=Recorder(),
+            log_interval_ns=0,
+            choice=PickerChoiceSettings(bytes_per_token=2),
+        )
+    )
+    assert plugins.director.open(question(content=b"x" * 100)).request.prompt_tokens == 50
 
 
 def test_a_file_names_plugins_and_profiles(tmp_path: Path) -> None:

@@ -78,13 +78,15 @@ def test_at_first_a_request_counts_against_its_tenant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "given", "expected"), [(b"", None, 0), (b"abcde", None, 2), (b"abcd", 77, 77)]
+    ("content", "given", "bytes_per_token", "expected"),
+    [(b"", None, 4, 0), (b"abcde", None, 4, 2), (b"abcde", None, 2, 3), (b"abcd", 77, 2, 77)],
 )
 def test_the_length_of_a_prompt_is_given_or_guessed(
-    content: bytes, given: int | None, expected: int
+    content: bytes, given: int | None, bytes_per_token: int, expected: int
 ) -> None:
-    """Token ids are counted; other prompts have four bytes to a token, rounded up."""
-    assert request(question(content=content, prompt_tokens=given)).prompt_tokens == expected
+    """Token ids are counted; other prompts have so many bytes to a token, rounded up."""
+    asked = question(content=content, prompt_tokens=given)
+    assert request(asked, bytes_per_token=bytes_per_token).prompt_tokens == expected
 
 
 def test_of_texts_beside_token_ids_the_longest_counts() -> None:
