@@ -166,7 +166,7 @@ class PickerPrefix:
         parts = self._parts
         if parts.index.address:
             self._remote = RemoteIndex(
-                parts.index.address, self._credentials, parts.clock, parts.sightings, parts.log
+                parts.index, self._credentials, parts.clock, parts.sightings, parts.log
             )
             return self._remote, _counted_there
         lookup = parts.plane.lookup_settings

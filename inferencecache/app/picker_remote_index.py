@@ -4,7 +4,8 @@ What it says is not quite what an index in this process says: LookupRoute leaves
 tenant's floors take away, names replicas that share a prefix with everybody just as well, says
 nothing of replicas that it has no room for, and cannot tell a replica that it has never heard of
 from one that holds nothing. So floors have to be 0 for the tenants of the picker, and silence of a
-replica means nothing here.
+replica means nothing here. Where it says nothing at all, it is asked by GetCacheState whether it
+has ever heard of anybody.
 """
 
 from types import MappingProxyType
@@ -12,9 +13,11 @@ from typing import Final
 
 import grpc
 
+from inferencecache.app.picker_index_cold import IndexCold
 from inferencecache.client import AsyncCacheClient, FailOpenCause, LookupQuery, LookupResult
 from inferencecache.clock import NS_PER_MS, Clock
 from inferencecache.picker.prefix.index_source import (
+    COLD,
     NOTHING_HELD,
     IndexFlaw,
     IndexFound,
@@ -22,6 +25,10 @@ from inferencecache.picker.prefix.index_source import (
     IndexQuestion,
 )
 from inferencecache.picker.prefix.sightings import Sightings
+from inferencecache.settings.client import ClientSettings
+from inferencecache.settings.picker_prefix import PickerIndexSettings
+from inferencecache.transport.cache_state_client import CacheStateCaller
+from inferencecache.transport.client_channel import open_async_channel
 from inferencecache.transport.structured_log import EventLog
 from inferencecache.types import ReasonCode
 
@@ -49,7 +56,7 @@ class RemoteIndex:
     """An :class:`IndexSource` behind gRPC; made on the event loop that it works on.
 
     Args:
-        address: Where it listens.
+        settings: Where it listens, and how often it is asked whether it has anything.
         credentials: TLS; None means plaintext.
         clock: Monotonic time.
         sightings: Told of each replica that it names.
@@ -63,7 +70,7 @@ class RemoteIndex:
 
     def __init__(
         self,
-        address: str,
+        settings: PickerIndexSettings,
         credentials: grpc.ChannelCredentials | None,
         clock: Clock,
         sightings: Sightings,
@@ -72,10 +79,12 @@ class RemoteIndex:
         self._clock = clock
         self._sightings = sightings
         self._client = AsyncCacheClient(
-            address,
+            settings.address,
             credentials=credentials,
             on_warning=lambda warning: log.warning("picker_index_key", reason=str(warning)),
         )
+        self._channel = open_async_channel(settings.address, ClientSettings(), credentials)
+        self._cold = IndexCold(settings, clock, CacheStateCaller(self._channel))
 
     async def match(self, question: IndexQuestion) -> IndexFound:
         """Return who holds how much of a prompt."""
@@ -84,6 +93,8 @@ class RemoteIndex:
         flaw = flaw_of(result)
         if flaw is not None:
             return IndexFound(flaw=flaw)
+        if result.reason_code is ReasonCode.NO_HINT:
+            return COLD if await self._is_cold(question) else NOTHING_HELD
         if result.reason_code is not ReasonCode.PREFIX_MATCH:
             return NOTHING_HELD
         now_ns = self._clock.monotonic_ns()
@@ -97,8 +108,14 @@ class RemoteIndex:
         )
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
+        await self._channel.close()
+        await self._cold.settle()
         await self._client.close()
+
+    async def _is_cold(self, question: IndexQuestion) -> bool:
+        domain = question.domain
+        return await self._cold.is_cold(domain.tenant_id, domain.model_id, question.deadline_ns)
 
 
 def flaw_of(result: LookupResult) -> IndexFlaw | None:

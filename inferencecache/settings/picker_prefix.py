@@ -184,3 +184,19 @@ class PickerIndexSettings:
         kind=KnobKind.TEXT,
         help="Private key (PEM) of that certificate.",
     )
+    cold_recheck_ns: int = knob(
+        NS_PER_S,
+        flag="picker-index-cold-recheck",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=NS_PER_MS,
+        help="How long that server's word holds that it has, or has not, heard of a model.",
+    )
+    cold_domains_max: int = knob(
+        1_024,
+        flag="picker-index-max-cold-domains",
+        kind=KnobKind.INTEGER,
+        unit="tenants' models",
+        minimum=1,
+        help="Most models of tenants of which it is remembered what that server has heard.",
+    )

@@ -27,6 +27,7 @@ from inferencecache.picker.prefix.block_keys import (
     block_keys,
 )
 from inferencecache.picker.prefix.index_source import (
+    COLD,
     IndexFlaw,
     IndexFound,
     IndexQuestion,
@@ -51,9 +52,6 @@ from inferencecache.picker.prefix.signal import (
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks, PromptReader
 from inferencecache.settings.picker_prefix import PickerPrefixSettings
 
-INDEX_COLD: Final = "index_cold"
-"""Why a Pick is degraded whose workers the index has never heard of."""
-
 _TOKENIZER_MISSING: Final = "tokenizer_missing"
 _NO_TOKENIZER: Final = "no_tokenizer"
 _MEDIA: Final = "mm"
@@ -62,7 +60,6 @@ _NONE: Final = PrefixSource.NONE
 _PRECISE: Final = PrefixSource.PRECISE
 _APPROXIMATE: Final = PrefixSource.APPROXIMATE
 _BY_NOTHING: Final = PrefixUse.NONE
-_NOT_ASKED: Final = IndexFound()
 _NO_KEYS: Final = BlockKeys(b"", 0)
 
 _Counted = tuple[int, list[Named]]
@@ -234,7 +231,7 @@ class CacheSignal:
         found = await self._ask(sense, worker_set, question)
         if found.flaw is not None:
             sense.degraded[found.flaw.value] = None
-        is_answered = found is not _NOT_ASKED and found.flaw is None
+        is_answered = found.flaw is None
         sense.asked(_PRECISE if is_answered else _APPROXIMATE)
         return PromptAt(
             keys=self._keys(blocks, domain),
@@ -251,8 +248,7 @@ class CacheSignal:
     ) -> IndexFound:
         parts = self._parts
         if parts.index is None or parts.standing.is_cold(worker_set):
-            sense.degraded[INDEX_COLD] = None
-            return _NOT_ASKED
+            return COLD
         if not question.domain.tenant_id:
             return IndexFound(flaw=IndexFlaw.UNKNOWN_TENANT)
         if not question.hashes:

@@ -13,6 +13,8 @@ from inferencecache.picker.prefix.block_keys import CacheDomain
 class IndexFlaw(StrEnum):
     """Why an index cannot say where a prompt is warm; tokens for the reason of a Pick."""
 
+    COLD = "index_cold"
+    """It has never heard of anybody who could hold it."""
     TIMEOUT = "index_timeout"
     UNREACHABLE = "index_unreachable"
     REFUSED = "index_refused"
@@ -69,6 +71,7 @@ class IndexFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING_HELD: Final = IndexFound()
+COLD: Final = IndexFound(flaw=IndexFlaw.COLD)
 
 
 class IndexSource(Protocol):

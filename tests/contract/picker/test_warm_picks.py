@@ -1,5 +1,6 @@
 """Picks go where their prompt is warm, by an index here or in another server, over gRPC."""
 
+import asyncio
 import json
 import socket
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from served_fleet import ServedFleet, serve_fleet
 
 from inferencecache.app.server import Server, running_server
 from inferencecache.client import AsyncCacheClient, CacheUpdate, HeldPrefix, ReplicaRef
-from inferencecache.clock import NS_PER_S, ManualClock
+from inferencecache.clock import NS_PER_MS, NS_PER_S, ManualClock
 from inferencecache.errors import ConfigError
 from inferencecache.fingerprint import chain
 from inferencecache.kinference.v1 import picker_pb2 as pb
@@ -209,6 +210,26 @@ async def test_the_index_of_another_server_is_asked(tmp_path: Path) -> None:
             other = await served.pick(body(), tenant="u")
             assert (other.outcome, facts(other)["degraded"]) == (DEGRADED, "unknown_tenant")
             assert (await served.states())["local"] == "Accepted"
+
+
+async def test_another_server_that_has_heard_of_nobody_degrades(tmp_path: Path) -> None:
+    """Until anybody has reported under the tenant and the model, whatever it holds."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here").mkdir()
+    async with serve_fleet(tmp_path / "there") as there:
+        index = PickerIndexSettings(address=there.server.grpc_target, cold_recheck_ns=NS_PER_MS)
+        patient = PickerPrefixSettings(index_timeout_ns=10 * NS_PER_S)
+        async with serve_fleet(
+            tmp_path / "here", SET, picker_index=index, picker_prefix=patient
+        ) as served:
+            picked = await served.pick(body(), tenant="t")
+            assert (picked.outcome, facts(picked)["degraded"]) == (DEGRADED, "index_cold")
+            assert facts(picked)["prefix"] == "approximate"
+            await report(there.server.grpc_target, "a", list(range(9_000, 9_100)))
+            async with asyncio.timeout(30):
+                while (picked := await served.pick(body(), tenant="t")).outcome != OK:
+                    assert facts(picked)["degraded"] == "index_cold"
+            assert facts(picked)["prefix"] == "precise"
 
 
 async def test_a_server_that_is_not_there_degrades(tmp_path: Path) -> None:
