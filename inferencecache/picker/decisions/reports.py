@@ -14,7 +14,10 @@ class ReportFlaw(StrEnum):
     PROMPT_TOKENS = "prompt_tokens"
     """The prompt cannot have so many tokens; it counts as if nobody had counted them."""
     CACHED_TOKENS = "cached_tokens"
-    """More tokens were in a cache than the prompt has; it counts as all of them."""
+    """More tokens were in a cache than the prompt has; it counts as all of them.
+
+    Where nobody has counted the prompt, nobody knows how many were in a cache, either.
+    """
     ITL_LENGTH = "itl_length"
     """The gaps between tokens have not as many buckets as their layout."""
     ITL_LAYOUT = "itl_layout"
@@ -72,7 +75,7 @@ def usable(
         report = replace(report, prompt_tokens=0, cached_tokens=None)
     if report.cached_tokens is not None and report.cached_tokens > report.prompt_tokens:
         flaws.append(ReportFlaw.CACHED_TOKENS)
-        report = replace(report, cached_tokens=report.prompt_tokens)
+        report = replace(report, cached_tokens=report.prompt_tokens or None)  # 0 would be a miss
     if report.itl_bucket_counts:
         buckets = ITL_BUCKETS.get(report.itl_bucket_layout)
         if buckets != len(report.itl_bucket_counts):

@@ -97,6 +97,7 @@ async def test_any_time_is_accepted(served: ServedPicker, ttft_ms: int) -> None:
         ({"cached_tokens": 0}, ""),
         ({"cached_tokens": 3, "prompt_tokens": 3}, ""),
         ({"cached_tokens": 9, "prompt_tokens": 3}, "cached_tokens"),
+        ({"cached_tokens": 9}, "cached_tokens"),
         ({"cached_tokens": 2**32 - 1, "prompt_tokens": 2**32 - 1}, "prompt_tokens"),
         ({"cached_tokens": 2**32 - 1, "prompt_tokens": 3}, "cached_tokens"),
         ({"prompt_tokens": 1_048_576}, ""),
@@ -139,6 +140,9 @@ def test_only_the_usable_part_is_passed_on() -> None:
     assert (absurd.prompt_tokens, absurd.cached_tokens, absurd.completion_tokens) == (0, None, 1)
     for given, used in ((0, 0), (3, 3), (9, 3)):
         assert usable(replace(plain, cached_tokens=given))[0].cached_tokens == used
+    unknown = replace(plain, prompt_tokens=0)  # nobody has counted it
+    for given, used in ((None, None), (0, 0), (9, None)):
+        assert usable(replace(unknown, cached_tokens=given))[0].cached_tokens == used
     for odd in (
         replace(plain, itl_bucket_counts=(1,) * 14),
         replace(plain, itl_bucket_layout=2),
