@@ -4,9 +4,10 @@ from fleets import worker_set
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from reports import ABORT, FIRST
 
 from inferencecache.clock import NS_PER_S, ManualClock
-from inferencecache.picker.decisions import AbortReport, Ending, FirstTokenReport
+from inferencecache.picker.decisions import Ending
 from inferencecache.picker.load import CandidateLoad, LoadShare, LoadTable
 from inferencecache.settings.picker_load import PickerLoadSettings
 
@@ -14,8 +15,6 @@ NAMES = [endpoint.address for endpoint in worker_set("s", addresses=["a:1", "b:1
 TOKENS = st.integers(min_value=-5, max_value=100_000)
 AGE_MAX_NS = 60 * NS_PER_S
 SETTINGS = PickerLoadSettings(age_samples_min=3, age_samples_max=5, age_min_ns=2 * NS_PER_S)
-FIRST = FirstTokenReport(observed_ttft_ms=1, upstream_status=200)
-ABORT = AbortReport(reason="NOT_DISPATCHED", detail="")
 
 
 class Placed:

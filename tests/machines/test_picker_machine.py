@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 )
 from msgspec import structs
 from plain_picker import PlainBody, PlainPicker
+from reports import FINAL
 
 from inferencecache.clock import ManualClock
 from inferencecache.errors import InferenceCacheError
@@ -48,14 +49,6 @@ SETTINGS = PickerSettings(
 )
 STATUSES = st.sampled_from([0, 200, 401, 404, 429, 503])
 ABORTS = st.sampled_from(["NOT_DISPATCHED", "BACKEND_UNAUTHORIZED", "PULL_FAILED"])
-FINAL = FinalTokenReport(
-    model="m",
-    prompt_tokens=1,
-    completion_tokens=1,
-    cached_tokens=None,
-    itl_bucket_counts=(),
-    itl_bucket_layout=0,
-)
 LOCAL = worker_set("local", row("m"), addresses=["a:1", "b:1"], concurrency=2)
 VENDOR = provider("vendor", row("gpt", "m"))
 LIMITED = PickerPolicy(

@@ -7,15 +7,13 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 from pipeline_rig import Scoring, director, parsed, pipeline, workers
+from reports import ABORT, FINAL, FIRST
 
 from inferencecache.clock import ManualClock
 from inferencecache.picker.bodies import Body
 from inferencecache.picker.choice import Choice, Question, Refusal
 from inferencecache.picker.decisions import (
-    AbortReport,
     Ending,
-    FinalTokenReport,
-    FirstTokenReport,
 )
 from inferencecache.picker.faults import UnknownIdError
 from inferencecache.picker.pipeline import (
@@ -36,16 +34,6 @@ SETTINGS = PickerSettings(
     decision_ttl_ns=10,
     ended_ttl_ns=4,
 )
-FIRST = FirstTokenReport(observed_ttft_ms=1, upstream_status=200)
-FINAL = FinalTokenReport(
-    model="m",
-    prompt_tokens=1,
-    completion_tokens=1,
-    cached_tokens=None,
-    itl_bucket_counts=(),
-    itl_bucket_layout=0,
-)
-ABORT = AbortReport(reason="NOT_DISPATCHED", detail="")
 
 Attempt = tuple[int, str]
 

@@ -4,12 +4,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from reports import ABORT, FINAL
 from served_picker import MIB, PROMPT, SMALL, ServedPicker, serve_picker, until
 
 from inferencecache.clock import ManualClock
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.choice import Choice, LocalDestination, Question
-from inferencecache.picker.decisions import AbortReport, FinalTokenReport, usable
+from inferencecache.picker.decisions import FinalTokenReport, usable
 from inferencecache.picker.request import Api, InferenceRequest
 from inferencecache.service.pick import PickParts, PickPlane
 from inferencecache.transport.random_ids import random_id
@@ -182,16 +183,8 @@ def test_an_abort_at_the_moment_a_body_expires_releases_nothing() -> None:
     choice = Choice(destination=LocalDestination(endpoint="a:1"), target_model="m")
     name = plane.settle(body, question, choice).response_id
     clock.advance_ns(SMALL.unpulled_ttl_ns)
-    report = FinalTokenReport(
-        model="m",
-        prompt_tokens=1,
-        completion_tokens=1,
-        cached_tokens=None,
-        itl_bucket_counts=(),
-        itl_bucket_layout=0,
-    )
-    assert plane.final_token(name, report)
-    assert not plane.abort(name, AbortReport(reason="NOT_DISPATCHED", detail=""))
+    assert plane.final_token(name, FINAL)
+    assert not plane.abort(name, ABORT)
 
 
 @pytest.mark.parametrize("reason", [0, 1, 2, 3, 4, 99])

@@ -1,12 +1,14 @@
 """A provider with a wrong key under steady traffic, in virtual time."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 from fleets import ChooserRig, fleet, provider, question, row, tier, worker_set
+from reports import FINAL
 
 from inferencecache.clock import NS_PER_S
 from inferencecache.picker.choice import Choice
-from inferencecache.picker.decisions import Ending, FinalTokenReport, FirstTokenReport
+from inferencecache.picker.decisions import Ending, FirstTokenReport
 
 WRONG, RIGHT = 401, 200
 
@@ -16,14 +18,7 @@ def reported(choice: Choice, status: int) -> None:
     follower = choice.follower
     assert follower is not None
     follower.first_token(FirstTokenReport(observed_ttft_ms=80, upstream_status=status))
-    report = FinalTokenReport(
-        model="m",
-        prompt_tokens=10,
-        completion_tokens=5 if status == RIGHT else 0,
-        cached_tokens=None,
-        itl_bucket_counts=(),
-        itl_bucket_layout=0,
-    )
+    report = replace(FINAL, completion_tokens=5 if status == RIGHT else 0)
     follower.ended(Ending.FINISHED, report)
 
 

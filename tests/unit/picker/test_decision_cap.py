@@ -3,25 +3,16 @@
 from random import Random
 
 import pytest
+from reports import FINAL, FIRST
 
 from inferencecache.clock import ManualClock
 from inferencecache.picker.choice import Choice, Question
-from inferencecache.picker.decisions import FinalTokenReport, FirstTokenReport
 from inferencecache.picker.destination import LocalDestination
 from inferencecache.picker.request import parse_body
 from inferencecache.service.pick import PickParts, PickPlane
 from inferencecache.settings.picker import PickerParseSettings, PickerSettings
 
 BODY = b'{"model": "m", "prompt": "p"}'
-FIRST = FirstTokenReport(observed_ttft_ms=1, upstream_status=200)
-FINAL = FinalTokenReport(
-    model="m",
-    prompt_tokens=1,
-    completion_tokens=1,
-    cached_tokens=None,
-    itl_bucket_counts=(),
-    itl_bucket_layout=0,
-)
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
 """Another attempt of a request goes where it has not just failed, as long as somebody is left."""
 
+from dataclasses import replace
+
 import pytest
 from fleets import ChooserRig, fleet, provider, question, row, tier, tokens_of, worker_set
 from known_prefixes import KnownPrefixes
 from pipeline_rig import director, pipeline
+from reports import FINAL
 
 from inferencecache.clock import NS_PER_S
 from inferencecache.picker.choice import Choice, Question
@@ -11,7 +14,6 @@ from inferencecache.picker.choosing import RequestName
 from inferencecache.picker.decisions import (
     AbortReport,
     Ending,
-    FinalTokenReport,
     FirstTokenReport,
 )
 from inferencecache.settings.picker_choice import PickerChoiceSettings
@@ -52,15 +54,7 @@ def finish(choice: Choice, status: int | None = 200, tokens: int = 0) -> None:
     assert choice.follower is not None
     if status is not None:
         begin(choice, status)
-    report = FinalTokenReport(
-        model="m",
-        prompt_tokens=1,
-        completion_tokens=tokens,
-        cached_tokens=None,
-        itl_bucket_counts=(),
-        itl_bucket_layout=0,
-    )
-    choice.follower.ended(Ending.FINISHED, report)
+    choice.follower.ended(Ending.FINISHED, replace(FINAL, completion_tokens=tokens))
 
 
 def barriers_of(choice: Choice) -> dict[str, str]:

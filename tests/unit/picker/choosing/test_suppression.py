@@ -3,9 +3,10 @@
 import pytest
 from failing_fleets import SIBLING, VENDOR, WORKERS, Fleeting, local_only, vendors
 from fleets import ChooserRig, fleet, provider, question, row, tier
+from reports import FINAL
 
 from inferencecache.picker.choice import Outcome
-from inferencecache.picker.decisions import Ending, FinalTokenReport
+from inferencecache.picker.decisions import Ending
 from inferencecache.picker.fleet import Qualifier
 
 
@@ -204,7 +205,7 @@ def test_an_answer_that_is_only_reported_at_its_end_is_good_too() -> None:
     world.wait(5)
     trying = world.rig.chosen()
     assert trying.follower is not None
-    trying.follower.ended(Ending.FINISHED, final())
+    trying.follower.ended(Ending.FINISHED, FINAL)
     assert len(world.rig.suppression) == 0
 
 
@@ -217,20 +218,8 @@ def test_the_status_counts_and_not_what_comes_behind_it() -> None:
         world.wait(1)
         world.status(choice, 503)
         assert choice.follower is not None
-        choice.follower.ended(Ending.FINISHED, final())
+        choice.follower.ended(Ending.FINISHED, FINAL)
     assert world.rig.chosen().name == "provider:default/sibling"
-
-
-def final() -> FinalTokenReport:
-    """Return a final report of an answer with a token."""
-    return FinalTokenReport(
-        model="gpt",
-        prompt_tokens=1,
-        completion_tokens=1,
-        cached_tokens=None,
-        itl_bucket_counts=(),
-        itl_bucket_layout=0,
-    )
 
 
 def test_what_was_under_way_is_not_held_against_it_twice() -> None:
