@@ -62,7 +62,7 @@ def _cells(
         if column.type == "date":
             yield _age(found[0] if found else None, now)
         else:
-            yield ",".join(map(_text, found))
+            yield ",".join(filter(None, map(_text, found)))  # an empty name counts as none
 
 
 def _find(item: object, path: str) -> Iterator[object]:

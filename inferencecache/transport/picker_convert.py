@@ -19,6 +19,7 @@ _TEXT_MAX: Final = 256
 """Characters of a caller's text that are kept for logs."""
 
 _LENGTH_DIGITS_MAX: Final = 20
+"""Of a length in bytes; more do not fit into 64 bits."""
 
 _OUTCOMES: Final = {outcome: pb.PickResponse.Outcome.Value(outcome) for outcome in Outcome}
 _QOS_CLASSES: Final[Mapping[int, QosClass]] = {
@@ -149,6 +150,8 @@ def _values(metadata: Metadata, key: str) -> list[str]:
 def _decimal(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _LENGTH_DIGITS_MAX):
         raise InvalidRequestError(
-            field=DECLARED_LENGTH_KEY, value=shortened(text), allowed="decimal digits"
+            field=DECLARED_LENGTH_KEY,
+            value=shortened(text),
+            allowed=f"1 to {_LENGTH_DIGITS_MAX} decimal digits",
         )
     return int(text)

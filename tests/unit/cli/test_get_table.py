@@ -35,7 +35,7 @@ def providers() -> list[dict[str, Any]]:
             "2026-01-02T12:00:00.123456789Z",
             backendRef={"name": "databricks"},
             api="OpenAI",
-            models=[{"name": "a"}, {"aliases": ["x"]}, {"name": "b"}],
+            models=[{"name": ""}, {"name": "a"}, {"aliases": ["x"]}, {"name": "b"}],
             path="/v1",
         ),
         item(
@@ -55,7 +55,7 @@ def test_providers() -> None:
 
 
 def test_wide_tables_have_more_columns() -> None:
-    """Several values stand in one cell."""
+    """Several values stand in one cell; a model without a name is none."""
     header, first, _second = table_of(
         providers(), INFERENCE_PROVIDER, NOW, is_wide=True
     ).splitlines()
