@@ -29,7 +29,7 @@ def request(**headers: str) -> Request:
     )
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     question = Question(request=parsed, content=Rope(), tenant="acme", headers=names)
-    return Request(1, question, WritableAttributes(8))
+    return Request(1, question, WritableAttributes(8), bytes_per_token=4)
 
 
 @pytest.mark.parametrize("hour", [22, 23])
