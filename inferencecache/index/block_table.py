@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
     Part = dict[bytes, Run]
 
-PARTS: Final = 32
-"""Dictionaries of a big partition. More would be smaller, but every probe misses the processor's
-cache once more."""
+PARTS: Final = 128
+"""Dictionaries of a big partition. Those of a million blocks have 32,768 slots each, the most whose
+numbers the interpreter keeps in two bytes. Random hashes use all parts up at nearly the same time,
+so that one report may meet several: the more parts, the wider they scatter."""
 
 SPLIT_BLOCKS: Final = 8_192
 """Blocks at which a partition is spread: few enough that spreading them is a step of 2 ms, many

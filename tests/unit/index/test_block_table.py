@@ -1,6 +1,7 @@
 """Blocks find their runs, in one dictionary or in many, and no insertion rebuilds them all."""
 
 import random
+import sys
 from itertools import pairwise
 
 import pytest
@@ -96,6 +97,39 @@ def test_parts_share_the_blocks_of_a_big_table() -> None:
     assert len(sizes) == PARTS
     assert max(sizes) < 1.2 * len(blocks) / PARTS
     assert len({table.get(block) for block in blocks}) == len(blocks) // 512
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_report_waits_for_few_rebuilt_dictionaries(seed: int) -> None:
+    """Where as many blocks go as come, no report moves more than a fourteenth of a table's slots.
+
+    Whether a dictionary was rebuilt shows in its size, which doubles once after the table has
+    stopped growing.
+    """
+    rng, table, blocks_max = random.Random(seed), BlockTable(), 256 * 1_024
+    reports = [
+        [data[at : at + 8] for at in range(0, len(data), 8)]
+        for data in (rng.randbytes(8 * 512) for _ in range(blocks_max // 512 + 700))
+    ]
+    filling, churning = reports[: blocks_max // 512], reports[blocks_max // 512 :]
+    for hashes in filling:
+        assert add(table, hashes, run_of(hashes))
+
+    moved = []
+    for oldest, hashes in zip(reports, churning, strict=False):
+        sizes = [sys.getsizeof(part) for part in table._parts]
+        assert add(table, hashes, run_of(hashes))
+        rebuilt = [
+            part
+            for part, size in zip(table._parts, sizes, strict=True)
+            if sys.getsizeof(part) != size
+        ]
+        moved.append(sum(map(len, rebuilt)))
+        table.remove(oldest, pack_uniform(oldest))
+
+    assert len(table) == blocks_max
+    assert sum(moved) > 0.99 * blocks_max
+    assert max(moved) <= blocks_max / 14
 
 
 def test_a_small_table_is_one_dictionary() -> None:
