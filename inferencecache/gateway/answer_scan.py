@@ -2,10 +2,13 @@
 
 Rules of this file: nothing is held back, changed or waited for. What is remembered is bounded,
 whatever arrives: a line of a stream that is longer than that is passed over, of a document only the
-end is looked at, where APIs put the usage.
+end is looked at, where APIs put the usage. So is the work: of many usages in that end the last few
+count.
 """
 
 import re
+from collections import deque
+from json import JSONDecoder
 from typing import Final
 
 import msgspec
@@ -14,6 +17,7 @@ from inferencecache.gateway.answer_facts import AnswerFacts
 
 _STREAM: Final = "text/event-stream"
 _DOCUMENT: Final = "application/json"
+_CHOICES: Final = b'"choices"'
 _DATA: Final = b"data:"
 _EVENT: Final = b"event:"
 _DONE: Final = b"[DONE]"
@@ -25,7 +29,12 @@ _NO_TOKENS: Final = b"message_delta"
 _READER: Final = msgspec.json.Decoder(float_hook=float)
 """By itself it takes 20 microseconds for a number above 1e284; an answer may be full of them."""
 
+_PREFIX_READER: Final = JSONDecoder()
+"""Reads what stands at the beginning of a text, whatever follows it."""
+
 _USAGE: Final = re.compile(rb'(?<!\\)"usage"\s*:\s*(?=\{)')
+_USAGES_MAX: Final = 4
+_USAGE_BYTES_MAX: Final = 4_096
 
 
 class AnswerScan:
@@ -120,7 +129,7 @@ class AnswerScan:
     def _data(self, data: bytes) -> None:
         if data == _DONE or not data:
             return
-        carries_tokens = self._is_delta
+        carries_tokens = self._is_delta and (bool(self._event) or _CHOICES in data)
         if b'"usage"' in data or (not self.facts.model and b'"model"' in data):
             document = _decoded(data)
             self.facts.learn(document)
@@ -132,8 +141,9 @@ class AnswerScan:
         if not self._was_cut:
             self.facts.learn(_decoded(data))
             return
-        for found in _USAGE.finditer(data):
-            self.facts.learn({"usage": _decoded_prefix(data[found.end() :])})
+        for found in deque(_USAGE.finditer(data), maxlen=_USAGES_MAX):
+            end = found.end() + _USAGE_BYTES_MAX
+            self.facts.learn({"usage": _decoded_prefix(data[found.end() : end])})
 
 
 def _decoded(data: bytes) -> object:
@@ -145,14 +155,8 @@ def _decoded(data: bytes) -> object:
 
 
 def _decoded_prefix(data: bytes) -> object:
-    """Return the object at the beginning of *data*, None if there is none that ends soon."""
-    depth = 0
-    for place, byte in enumerate(data[:_USAGE_BYTES_MAX]):
-        depth += (byte == _OPEN) - (byte == _CLOSE)
-        if not depth:
-            return _decoded(data[: place + 1])
-    return None
-
-
-_USAGE_BYTES_MAX: Final = 4_096
-_OPEN, _CLOSE = b"{}"
+    """Return the document at the beginning of *data*, None if there is none that ends there."""
+    try:
+        return _PREFIX_READER.raw_decode(data.decode("utf-8", "replace"))[0]
+    except (ValueError, RecursionError):
+        return None

@@ -6,6 +6,7 @@ import tracemalloc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from work_counter import lines_run
 
 from inferencecache.gateway import AnswerFacts, AnswerScan
 
@@ -159,6 +160,35 @@ def test_of_a_long_document_the_usage_at_its_end_is_found() -> None:
     for start in range(0, len(body), 900):
         scan.feed(body[start : start + 900])
     assert scan.finish() == facts("", 7, 0, 0)
+
+
+def test_a_brace_in_a_text_does_not_end_the_usage() -> None:
+    """Of a document that is too long to be read whole."""
+    usage = {"note": "}", "prompt_tokens": 7, "completion_tokens": 3}
+    scan = AnswerScan(DOCUMENT, 1_024)
+    scan.feed(json.dumps({"text": "x" * 5_000, "usage": usage}).encode())
+    assert scan.finish() == facts("", 7, 3, None)
+
+
+@pytest.mark.parametrize("piece", [b'{"usage":', b'"usage":{"a":', b'"usage":{},', b'"usage":{"'])
+def test_many_usages_in_one_document_are_no_work(piece: bytes) -> None:
+    """The last ones count, however many there are; nobody else is served meanwhile."""
+    last = b'"usage":{"prompt_tokens":7}}'
+    lines = []
+    for count in (100, 5_000):
+        scan = AnswerScan(DOCUMENT, 65_536)
+        scan.feed(b"x" * 131_072 + piece * count + last)
+        lines.append(lines_run(scan.finish))
+        assert scan.facts == facts("", 7, 0, None)
+    assert lines[1] <= lines[0] + 10
+
+
+@pytest.mark.parametrize("data", [{"error": {"message": "out of memory"}}, {}])
+def test_data_without_choices_is_no_chunk(data: dict[str, object]) -> None:
+    """An error in the middle of a stream, or whatever keeps the connection open."""
+    scan = AnswerScan(STREAM, 4_096)
+    scan.feed(events(chunk("a"), data, chunk("b")))
+    assert scan.chunks == 2
 
 
 @pytest.mark.parametrize(
