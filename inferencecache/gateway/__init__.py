@@ -10,6 +10,7 @@ from inferencecache.gateway.gaps import GAP_LAYOUT, Gaps
 from inferencecache.gateway.refusal import (
     BAD_HEAD,
     BAD_UPLOAD,
+    LONG_HEAD,
     NO_ROUTE,
     NOT_ALLOWED,
     PICKER_DOWN,
@@ -19,6 +20,7 @@ from inferencecache.gateway.refusal import (
     UNPACKED_ONLY,
     Refusal,
     refusal_of_call,
+    refusal_of_doubled,
     refusal_of_pick,
     refusal_of_provider,
 )
@@ -31,6 +33,7 @@ __all__ = [
     "BAD_HEAD",
     "BAD_UPLOAD",
     "GAP_LAYOUT",
+    "LONG_HEAD",
     "NOT_ALLOWED",
     "NO_ROUTE",
     "PICKER_DOWN",
@@ -53,6 +56,7 @@ __all__ = [
     "printable",
     "qos_name",
     "refusal_of_call",
+    "refusal_of_doubled",
     "refusal_of_pick",
     "refusal_of_provider",
     "request_headers",

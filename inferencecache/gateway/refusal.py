@@ -68,7 +68,7 @@ PICKER_DOWN: Final = Refusal(
     message="No destination can be chosen now.",
     may_retry_later=True,
 )
-_LONG_HEAD: Final = Refusal(
+LONG_HEAD: Final = Refusal(
     status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     code="headers_too_large",
     message="The headers that are passed on are too large together.",
@@ -88,7 +88,7 @@ _CALLS: Final = {
     ("PushBody", "PERMISSION_DENIED"): _NOT_YOURS,
     ("Pick", "PERMISSION_DENIED"): _NOT_YOURS,
     ("Pick", "INVALID_ARGUMENT"): BAD_HEAD,
-    ("Pick", "RESOURCE_EXHAUSTED"): _LONG_HEAD,
+    ("Pick", "RESOURCE_EXHAUSTED"): LONG_HEAD,
 }
 """By method and status; of a Pick only what the client says can be wrong, or too much."""
 
@@ -119,6 +119,18 @@ def refusal_of_call(method: str, status: str, detail: str) -> Refusal:
     if status == "RESOURCE_EXHAUSTED" and "bytes of a body" in detail:
         return TOO_LARGE
     return _CALLS.get((method, status), PICKER_DOWN)
+
+
+def refusal_of_doubled(header: str) -> Refusal:
+    """Return what a client is told that says twice what can be said once.
+
+    Args:
+        header: Its name.
+
+    >>> refusal_of_doubled("x-tenant-id").message
+    'The header x-tenant-id is given more than once.'
+    """
+    return replace(BAD_HEAD, message=f"The header {header} is given more than once.")
 
 
 def refusal_of_pick(outcome: str, reason: str) -> Refusal:

@@ -88,6 +88,15 @@ class GatewayRequestSettings:
         kind=KnobKind.TEXT,
         help="Header that names the tenant; not looked at where there are API keys.",
     )
+    tenant_bytes_max: int = knob(
+        4_096,
+        flag="max-tenant-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes of UTF-8",
+        minimum=64,
+        help="Longest tenant taken from a client; no more than --picker-max-identifier-bytes of "
+        "the server, or bodies are sent there in vain.",
+    )
     api_key_file: str = knob(
         "",
         flag="api-keys",
@@ -112,6 +121,15 @@ class GatewayRequestSettings:
         flag="pass-headers",
         kind=KnobKind.TEXT,
         help="Headers, separated by commas, that plugins of the picker see.",
+    )
+    passed_bytes_max: int = knob(
+        32 * 1_024,
+        flag="max-passed-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=1_024,
+        help="Most bytes of those headers together, names and 32 for each of them included; less "
+        "than --grpc-max-metadata-bytes of the server, or bodies are sent there in vain.",
     )
     body_bytes_max: int = knob(
         128 * _MIB,

@@ -32,9 +32,6 @@ class ClientBody:
         settings: How it is read.
         room: Where it is kept.
 
-    Raises:
-        RefusedError: It says that it is too large.
-
     Attributes:
         declared_bytes: Its length as the client has announced it; None without a word.
         refusal: Why it could not be read to its end; None so far.
@@ -49,8 +46,6 @@ class ClientBody:
         self._settings = settings
         self._kept = KeptBody(room)
         self._received_bytes = 0
-        if (self.declared_bytes or 0) > settings.body_bytes_max:
-            raise RefusedError(TOO_LARGE)
 
     @property
     def is_replayable(self) -> bool:

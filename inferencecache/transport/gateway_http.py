@@ -12,9 +12,11 @@ from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.gateway import (
     API_PATHS,
     BAD_HEAD,
+    LONG_HEAD,
     NO_ROUTE,
     NOT_ALLOWED,
     PICKER_DOWN,
+    TOO_LARGE,
     UNKNOWN_KEY,
     UNPACKED_ONLY,
     Refusal,
@@ -22,6 +24,7 @@ from inferencecache.gateway import (
     error_page,
     printable,
     qos_name,
+    refusal_of_doubled,
     request_headers,
 )
 from inferencecache.transport.gateway_exchange import Exchange, ExchangeParts
@@ -39,6 +42,9 @@ _BUG: Final = Refusal(
     message="The gateway failed; this is a bug.",
 )
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_KEYS: Final = ("authorization", "x-api-key")
+_EACH_PASSED_BYTES: Final = 32
+"""What a header counts beside its name and value, by the rules of HTTP/2."""
 
 
 class GatewayPages:
@@ -56,6 +62,8 @@ class GatewayPages:
         names = requests.passed_headers.split(",")
         self._passed = frozenset(filter(None, (name.strip().lower() for name in names)))
         self._own = (requests.tenant_header, requests.qos_header, requests.request_id_header)
+        whose = (requests.tenant_header,) if keys is None else _KEYS
+        self._once = (*whose, requests.qos_header)
         self._is_draining = False
         self._running = 0
         self._idle = asyncio.Event()
@@ -120,12 +128,11 @@ class GatewayPages:
             raise RefusedError(NOT_ALLOWED)
         if self._is_draining:
             raise RefusedError(PICKER_DOWN)
+        self._check_body(request)
         tenant = self._tenant(request)
         query = request.rel_url.raw_query_string
-        if not (query.isascii() and query.isprintable()) or not _is_text(tenant):
+        if not (query.isascii() and query.isprintable()):
             raise RefusedError(BAD_HEAD)
-        if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-            raise RefusedError(UNPACKED_ONLY)
         return Asked(
             path=request.path,
             query=query,
@@ -133,7 +140,7 @@ class GatewayPages:
                 request_id=request_id,
                 tenant=tenant,
                 qos=qos_name(request.headers.get(self._own[1], "")),
-                metadata=tuple(self._metadata(request)),
+                metadata=self._metadata(request),
             ),
             headers=(
                 *request_headers(request.headers.items(), self._own),
@@ -141,16 +148,52 @@ class GatewayPages:
             ),
         )
 
+    def _check_body(self, request: web.BaseRequest) -> None:
+        """Refuse a body by what the head says of it.
+
+        Raises:
+            RefusedError: It is too large, or packed.
+        """
+        encodings = request.headers.getall("Content-Encoding", ())
+        if any(encoding.strip().lower() != "identity" for encoding in encodings):
+            raise RefusedError(UNPACKED_ONLY)
+        if (request.content_length or 0) > self._parts.settings.requests.body_bytes_max:
+            raise RefusedError(TOO_LARGE)
+
     def _tenant(self, request: web.BaseRequest) -> str:
+        """Return whose request it is; the picker would only say no to a longer name.
+
+        Raises:
+            RefusedError: Nobody knows, or it is no name.
+        """
+        for name in self._once:
+            if len(request.headers.getall(name, ())) > 1:
+                raise RefusedError(refusal_of_doubled(name))
         if self._keys is None:
-            return request.headers.get(self._own[0], "").strip()
-        tenant = self._keys.tenant_of(request.headers)
-        if tenant is None:
-            raise RefusedError(UNKNOWN_KEY)
+            tenant = request.headers.get(self._own[0], "").strip()
+        else:
+            known = self._keys.tenant_of(request.headers)
+            if known is None:
+                raise RefusedError(UNKNOWN_KEY)
+            tenant = known
+        bytes_max = self._parts.settings.requests.tenant_bytes_max
+        if not _is_text(tenant) or len(tenant.encode()) > bytes_max:
+            raise RefusedError(BAD_HEAD)
         return tenant
 
-    def _metadata(self, request: web.BaseRequest) -> Iterator[tuple[str, str]]:
-        """Yield those headers of the request that plugins see."""
+    def _metadata(self, request: web.BaseRequest) -> tuple[tuple[str, str], ...]:
+        """Return those headers of the request that plugins see.
+
+        Raises:
+            RefusedError: They are more than a call may carry.
+        """
+        passed = tuple(self._passed_of(request))
+        size = sum(len(name) + len(value) + _EACH_PASSED_BYTES for name, value in passed)
+        if size > self._parts.settings.requests.passed_bytes_max:
+            raise RefusedError(LONG_HEAD)
+        return passed
+
+    def _passed_of(self, request: web.BaseRequest) -> Iterator[tuple[str, str]]:
         for name, value in request.headers.items():
             lower = name.lower()
             if lower in self._passed and value.isascii() and value.isprintable():

@@ -195,7 +195,7 @@ async def test_what_the_head_alone_decides(
 async def test_heads_that_the_picker_does_not_take(
     tmp_path: Path, headers: dict[str, str], status: int
 ) -> None:
-    """Are the client's own fault: no 503."""
+    """Are the client's own fault: no 503, and no body waits in the picker for a Pick."""
     requests = GatewayRequestSettings(
         passed_headers=",".join(f"x-passed-{number}" for number in range(12))
     )
@@ -204,6 +204,48 @@ async def test_heads_that_the_picker_does_not_take(
         serve_gateway(tmp_path, worker(upstream.address), requests=requests) as served,
     ):
         assert (await served.chat(headers=headers)).status == status
+        await served.settled()
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("X-Tenant-Id", 400),
+        ("X-Qos-Class", 400),
+        ("Content-Encoding", 415),
+        ("Authorization", 200),
+        ("X-Other", 200),
+    ],
+)
+async def test_what_is_said_twice_is_not_guessed(tmp_path: Path, header: str, status: int) -> None:
+    """Neither whose request it is, nor how long it can wait, nor what its body is."""
+    headers = [(header, "identity"), (header, "batch")]
+    async with (
+        serve_upstream() as upstream,
+        serve_gateway(tmp_path, worker(upstream.address)) as served,
+    ):
+        answer = await served.chat(headers=headers)
+        assert answer.status == status
+        assert (header.lower() in answer.body.decode().lower()) == (status != 200)
+
+
+@pytest.mark.parametrize(("header", "start"), [("Authorization", "Bearer "), ("X-Api-Key", "")])
+async def test_two_keys_are_none(tmp_path: Path, header: str, start: str) -> None:
+    """Though each of them is known."""
+    keys = tmp_path / "keys"
+    digests = {tenant: hashlib.sha256(tenant.encode()).hexdigest() for tenant in "ab"}
+    keys.write_text("".join(f"{digest} {tenant}\n" for tenant, digest in digests.items()))
+    async with (
+        serve_upstream() as upstream,
+        serve_gateway(
+            tmp_path,
+            worker(upstream.address),
+            requests=GatewayRequestSettings(api_key_file=str(keys)),
+        ) as served,
+    ):
+        for shown, status in ("a", 200), ("b", 200), ("ab", 400):
+            headers = [(header, start + key) for key in shown]
+            assert (await served.chat(headers=headers)).status == status
 
 
 async def test_tenants_come_from_keys_where_there_are_any(tmp_path: Path) -> None:
@@ -277,6 +319,18 @@ async def test_a_client_that_asks_first_is_told_to_go_on(tmp_path: Path) -> None
         answer = await served.chat(BODY, expect100=True)
         assert answer.status == 200
         assert "expect" not in upstream.requests[0][1]
+
+
+async def test_a_client_that_asks_first_is_told_that_it_is_too_much(tmp_path: Path) -> None:
+    """Instead of being told to go on, and then that."""
+    async with serve_gateway(tmp_path, worker("127.0.0.1:1")) as served:
+        url = aiohttp.client.URL(served.url)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        head = f"POST {url.path} HTTP/1.1\r\nHost: g\r\nExpect: 100-continue\r\n"
+        writer.write(f"{head}Content-Length: {2**40}\r\n\r\n".encode())
+        async with asyncio.timeout(30):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
+        writer.close()
 
 
 async def test_a_provider_gets_its_key_and_its_path(tmp_path: Path) -> None:
