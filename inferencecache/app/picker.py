@@ -167,6 +167,7 @@ class Picker:
             reader=self._reader,
             rehearse=self.fleet.chooser.rehearse,
             may_lack_model=lambda: self.fleet.chooser.may_lack_model,
+            identifier_bytes_max=parts.settings.identifier_bytes_max,
         )
         handlers = {PICKER_SERVICE.full_name: self._handlers(parts)}
         self.services: Mapping[str, RpcHandlers] = {}

@@ -16,7 +16,7 @@ class ExplainBodySettings:
         kind=KnobKind.INTEGER,
         unit="bytes",
         minimum=1,
-        help="Largest body that is read; the server may take less.",
+        help="Largest body that is read; the server has --control-max-explain-bytes.",
     )
 
 

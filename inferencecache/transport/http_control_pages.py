@@ -35,6 +35,9 @@ from inferencecache.transport.probe_runner import ProbeRunner
 
 _NAME_SHOWN_MAX: Final = 60
 _TOO_LARGE: Final = "http: request body too large\n"
+_TOO_LARGE_TO_EXPLAIN: Final = (
+    "the body is too large; expected at most {} bytes, --control-max-explain-bytes of the server\n"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,7 @@ class ControlPages:
             scope: AuthScope,
             page: Page,
             methods: tuple[str, ...] = ("GET",),
-            limit: tuple[int, str] = (0, ""),
+            limit: tuple[int, str] = (0, _TOO_LARGE),
         ) -> Endpoint:
             return Endpoint(
                 methods=methods,
@@ -99,12 +102,14 @@ class ControlPages:
                 authenticator=deciding[scope],
                 count=lambda result: self._parts.metrics.authenticated(scope, result),
                 body_bytes_max=limit[0],
-                too_large=limit[1] + _TOO_LARGE,
+                too_large=limit[1],
             )
 
-        push_limit = (self._parts.push_body_bytes_max, "decode policy snapshot: ")
-        probe_limit = (self._parts.probe_body_bytes_max, "decode probe request: ")
-        lift_limit = (LIFT_BODY_BYTES_MAX, "unsuppress: ")
+        push_limit = (self._parts.push_body_bytes_max, f"decode policy snapshot: {_TOO_LARGE}")
+        probe_limit = (self._parts.probe_body_bytes_max, f"decode probe request: {_TOO_LARGE}")
+        explain_max = self._parts.explain_body_bytes_max
+        explain_limit = (explain_max, _TOO_LARGE_TO_EXPLAIN.format(explain_max))
+        lift_limit = (LIFT_BODY_BYTES_MAX, f"unsuppress: {_TOO_LARGE}")
         return {
             "/snapshot": endpoint(AuthScope.SNAPSHOT, self._snapshot),
             "/policy": endpoint(AuthScope.POLICY, self._policy, ("POST", "PUT"), push_limit),
@@ -120,7 +125,7 @@ class ControlPages:
                 AuthScope.DEBUG,
                 _asked(self._parts.picker.explain, REHEARSAL_PARAMETERS),
                 ("POST",),
-                (self._parts.explain_body_bytes_max, "explain: "),
+                explain_limit,
             ),
             "/picker/unsuppress": endpoint(
                 AuthScope.PICKER, self._parts.picker.unsuppress, ("POST",), lift_limit

@@ -61,15 +61,25 @@ def check_identifiers(request: pb.PickRequest, bytes_max: int) -> None:
     Raises:
         InvalidRequestError: One is longer.
     """
-    _check_identifier("tenant", request.tenant, bytes_max)
+    check_identifier("tenant", request.tenant, bytes_max)
     if request.HasField("inference_pool"):
         pool = request.inference_pool
-        _check_identifier("inference_pool.namespace", pool.namespace, bytes_max)
-        _check_identifier("inference_pool.name", pool.name, bytes_max)
-        _check_identifier("inference_pool.resource_version", pool.resource_version, bytes_max)
+        check_identifier("inference_pool.namespace", pool.namespace, bytes_max)
+        check_identifier("inference_pool.name", pool.name, bytes_max)
+        check_identifier("inference_pool.resource_version", pool.resource_version, bytes_max)
 
 
-def _check_identifier(field: str, text: str, bytes_max: int) -> None:
+def check_identifier(field: str, text: str, bytes_max: int) -> None:
+    """Let *text* pass if it is short enough to be remembered.
+
+    Args:
+        field: What it is.
+        text: A name.
+        bytes_max: Its greatest length, in bytes of UTF-8.
+
+    Raises:
+        InvalidRequestError: It is longer.
+    """
     size = len(text) if text.isascii() else len(text.encode())
     if size > bytes_max:
         allowed = f"at most {bytes_max} bytes of UTF-8"

@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from inferencecache.errors import InvalidRequestError
 from inferencecache.picker.bodies import Rope
 from inferencecache.picker.choice import Choice, Outcome, PoolName, QosClass, Question, Refusal
 from inferencecache.picker.request import BadBodyError
 from inferencecache.transport.http_control_json import plain
-from inferencecache.transport.picker_convert import shortened
+from inferencecache.transport.picker_convert import check_identifier, shortened
 from inferencecache.transport.picker_reader import BodyReader
 
 REHEARSAL_PARAMETERS: Final = ("tenant", "pool", "qos", "request_id")
@@ -30,11 +31,13 @@ class Rehearsal:
         reader: Parses them.
         rehearse: Chooses, and leaves nothing behind.
         may_lack_model: Whether a model could stand in where a body names none.
+        identifier_bytes_max: Longest tenant, and namespace or name of a pool, in bytes of UTF-8.
     """
 
     reader: BodyReader
     rehearse: Callable[[Question], Awaitable[Choice | Refusal]]
     may_lack_model: Callable[[], bool]
+    identifier_bytes_max: int
 
     async def answer(self, body: bytes, query: Mapping[str, str]) -> dict[str, Any]:
         """Return what a Pick for *body* would say by now, as plain values.
@@ -46,7 +49,9 @@ class Rehearsal:
         Raises:
             RehearsalError: One of them means nothing.
         """
+        tenant = query.get("tenant", "")
         pool, qos = _pool(query.get("pool", "")), _qos(query.get("qos", QosClass.INTERACTIVE))
+        self._check_names(tenant, pool)
         content = Rope([body])
         try:
             read = await self.reader.read(content, may_lack_model=self.may_lack_model())
@@ -57,13 +62,28 @@ class Rehearsal:
                 request=read.request,
                 content=content,
                 top_level=read.top_level,
-                tenant=query.get("tenant", ""),
+                tenant=tenant,
                 qos=qos,
                 pool=pool,
                 client_request_id=shortened(query.get("request_id", "")),
             )
         )
         return {**_shown(found), "requestedModel": read.request.model}
+
+    def _check_names(self, tenant: str, pool: PoolName | None) -> None:
+        """Refuse what a Pick could not say, either.
+
+        Raises:
+            RehearsalError: A name is too long.
+        """
+        names = {"tenant": tenant}
+        if pool is not None:
+            names |= {"pool": pool.name, "pool's namespace": pool.namespace}
+        try:
+            for field, name in names.items():
+                check_identifier(field, name, self.identifier_bytes_max)
+        except InvalidRequestError as error:
+            raise RehearsalError(str(error)) from None
 
 
 def _shown(found: Choice | Refusal) -> dict[str, Any]:

@@ -92,6 +92,10 @@ async def test_an_estimate_comes_of_the_numbers_beside_it(tmp_path: Path) -> Non
                 assert (requests, waiting, length) == (5, 2, 400)
                 by_hand = 50 + (length - matched + ahead) / 8 + requests * 1 + waiting * 20
                 assert shown["ESTIMATED"] == f"{by_hand:.1f}ms"
+                assert shown["SCORE"] == f"{by_hand:.2f}"
+                twice = 50 + (length - matched + 2 * ahead) / 8 + 2 * (requests * 1 + waiting * 20)
+                (row,) = (await served.explained(body, "?qos=batch"))["explanation"]["candidates"]
+                assert (row["estimatedMs"], row["score"]) == (by_hand, twice)
                 await served.pick(body)
                 picked = (await served.page("/debug/decisions"))["decisions"][0]
                 assert picked["explanation"] == answer["explanation"]
@@ -143,6 +147,14 @@ async def test_a_pool_is_named_as_people_do(tmp_path: Path) -> None:
         ("?qos=SOON", "qos is not allowed; expected one of INTERACTIVE, BATCH, DEFERRABLE"),
         ("?pool=a/b/c", "pool is not allowed; expected NAME or NAMESPACE/NAME"),
         (
+            f"?tenant={'t' * 4_097}",
+            "tenant: '4097 bytes' is not allowed; expected at most 4096 bytes of UTF-8",
+        ),
+        (
+            f"?pool={'n' * 4_097}/p",
+            "pool's namespace: '4097 bytes' is not allowed; expected at most 4096 bytes of UTF-8",
+        ),
+        (
             "?tier=x",
             "'tier' is not allowed; expected one of the parameters tenant, pool, qos, request_id",
         ),
@@ -161,7 +173,8 @@ async def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
     async with serve_fleet(tmp_path, LOCAL, control=control) as served:
         status, text = await served.post("/debug/picker/explain", b"x" * 101)
         assert status == 400
-        assert "too large" in text
+        expected = "expected at most 100 bytes, --control-max-explain-bytes of the server\n"
+        assert text == f"the body is too large; {expected}"
 
 
 async def test_gaps_and_errors_are_counted_by_candidate(tmp_path: Path) -> None:
