@@ -25,6 +25,7 @@ from inferencecache.index.fences import ClearFences
 from inferencecache.index.ingest import Ingest, any_too_long, is_too_long
 from inferencecache.index.invariants import check_ledger
 from inferencecache.index.match import match_chain, match_exact
+from inferencecache.index.match_tiers import match_tiers
 from inferencecache.index.partition import Partition
 from inferencecache.index.removal import Remover
 from inferencecache.index.rules import TenantRules
@@ -228,6 +229,18 @@ class PrefixIndex:
             return []
         stale_ns = now_ns - self._rules.ttl_ns(key.tenant_id)
         return match_chain(partition, block_hashes, block_token_counts, stale_ns)
+
+    def match_tiers(
+        self, key: PartitionKey, block_hashes: Sequence[bytes], now_ns: int
+    ) -> Mapping[str, Mapping[int, int]]:
+        """Return by replica how many leading blocks of a chain it holds in which tier.
+
+        Complexity: as :meth:`match_chain`.
+        """
+        partition = self._partition(key)
+        if partition is None or not block_hashes:
+            return {}
+        return match_tiers(partition, block_hashes, now_ns - self._rules.ttl_ns(key.tenant_id))
 
     def match_exact(self, key: PartitionKey, prefix_hash: bytes, now_ns: int) -> list[Candidate]:
         """Return who holds one prefix, with the token counts they stored.

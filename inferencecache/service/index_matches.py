@@ -18,12 +18,14 @@ from inferencecache.picker.prefix.index_source import (
     IndexMatch,
     IndexQuestion,
 )
-from inferencecache.service.match_slices import SlicedMatch
+from inferencecache.service.in_tiers import InTiers
+from inferencecache.service.match_slices import SlicedMatch, piece_of
 from inferencecache.settings.lookup import LookupSettings
 from inferencecache.types import PROBE_TENANT_ID, Candidate, PartitionKey, Scope
 
 _HASH_BYTES = 8
 _COUNT_BYTES_MAX = 255
+_IN_ONE = IndexMatch(0, 0).tiers
 
 
 class IndexMatches:
@@ -53,7 +55,12 @@ class IndexMatches:
         if len(question.hashes) > self._slice_blocks * _HASH_BYTES:
             return None
         key, hashes, counts = self._chain(question)
-        return self._found(key, self._index.match_chain(key, hashes, counts, self._clock.now_ns()))
+        now_ns = self._clock.now_ns()
+        candidates = self._index.match_chain(key, hashes, counts, now_ns)
+        tiers = InTiers(candidates)
+        if tiers.are_asked:
+            tiers.add(self._index.match_tiers(key, hashes, now_ns), len(hashes))
+        return self._found(key, candidates, tiers)
 
     def steps(self, question: IndexQuestion) -> Generator[None, None, IndexFound]:
         """Return who holds what, giving way between bounded slices.
@@ -62,12 +69,18 @@ class IndexMatches:
         """
         now_ns = self._clock.now_ns()
         if not self._holds_first(question, now_ns):
-            return self._found(PartitionKey(*question.domain), ())
+            return self._found(PartitionKey(*question.domain), (), InTiers(()))
         key, hashes, counts = self._chain(question)
         match = SlicedMatch(self._index, key, (hashes, counts), now_ns, self._slice_blocks)
         while match.step():
             yield
-        return self._found(key, match.candidates())
+        candidates = match.candidates()
+        tiers = InTiers(candidates)
+        while tiers.are_asked:
+            yield
+            piece = piece_of(hashes, tiers.at, tiers.at + self._slice_blocks)
+            tiers.add(self._index.match_tiers(key, piece, now_ns), len(piece))
+        return self._found(key, candidates, tiers)
 
     def credit(self, question: IndexQuestion, replica_id: str, tokens: int) -> None:
         """Count a Pick that goes by a match as one use of it; only LFU tenants are counted.
@@ -103,14 +116,18 @@ class IndexMatches:
             self._packed = (hashes, packed(hashes))
         return self._packed[1]
 
-    def _found(self, key: PartitionKey, candidates: Iterable[Candidate]) -> IndexFound:
+    def _found(
+        self, key: PartitionKey, candidates: Iterable[Candidate], tiers: InTiers
+    ) -> IndexFound:
         if key.tenant_id == PROBE_TENANT_ID:
             return IndexFound(flaw=IndexFlaw.UNKNOWN_TENANT)
         made = tuple.__new__  # as the constructor does, but without a call of a Python function
         matches = {
-            replica_id: made(IndexMatch, (tokens, tier))
+            replica_id: made(IndexMatch, (tokens, tier, _IN_ONE))
             for replica_id, tokens, _, tier, _ in candidates
         }
+        for replica_id, blocks in tiers.several():
+            matches[replica_id] = matches[replica_id]._replace(tiers=blocks)
         if matches:
             return IndexFound(matches=matches)
         flaw = self._flaw(CacheDomain(*key))

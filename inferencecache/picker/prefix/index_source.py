@@ -33,10 +33,13 @@ class IndexMatch(NamedTuple):
     Attributes:
         tokens: Leading tokens of the prompt that it holds.
         tier: Number of the coldest tier that they lie in; 0 is unknown.
+        tiers: How many blocks of them lie in which tier, coldest last; empty where they all lie in
+            one, or nobody says.
     """
 
     tokens: int
     tier: int
+    tiers: tuple[tuple[int, int], ...] = ()
 
 
 NO_INDEX_MATCHES: Final[Mapping[str, IndexMatch]] = MappingProxyType({})

@@ -156,8 +156,7 @@ class Claims:
         index_tokens = precise = memory_tokens = remembered = 0
         if found is not None:
             index_tokens = min(found.tokens, tokens_max)
-            share = self._shares.get(found.tier, self._coldest_share) * trust(doubted, _PRECISE)
-            precise = int(index_tokens * share)
+            precise = int(index_tokens * self._share(found) * trust(doubted, _PRECISE))
         memory = _SPECULATIVE if is_heard else _APPROXIMATE
         if held:
             memory_tokens = remembered = min(prompt.keys.tokens_of(held), tokens_max)
@@ -169,6 +168,14 @@ class Claims:
         elif precise:
             match = CandidateMatch(precise, _PRECISE)
         return Claim(index_tokens, memory_tokens, memory, match)
+
+    def _share(self, found: IndexMatch) -> float:
+        """Return what a token of a match counts: each as its tier does, on average."""
+        shares, coldest = self._shares, self._coldest_share
+        if not found.tiers:
+            return shares.get(found.tier, coldest)
+        counted = sum(blocks * shares.get(tier, coldest) for tier, blocks in found.tiers)
+        return counted / sum(blocks for _, blocks in found.tiers)
 
 
 _Said = tuple[IndexMatch | None, int, bool, str]

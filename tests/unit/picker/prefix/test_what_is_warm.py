@@ -52,6 +52,19 @@ def test_colder_tiers_count_less(tier: CacheTier, tokens_matched: int) -> None:
     assert rig.tokens_of(ASKED) == {A: tokens_matched}
 
 
+@pytest.mark.parametrize("slice_blocks", [7, 2_048])
+def test_each_token_counts_as_its_own_tier_does(slice_blocks: int) -> None:
+    """So whoever has more never has less: what is behind a block makes it no colder."""
+    rig = PrefixRig(SET, lookup=LookupSettings(match_slice_blocks=slice_blocks))
+    rig.report(A, PROMPT[:480])
+    rig.report(B, PROMPT[:480], tier=CacheTier.T3)
+    rig.report(B, PROMPT[:320])
+    rig.report(C, PROMPT[:480], tier=CacheTier.T3)
+    rig.report(C, PROMPT[:320], tier=CacheTier.T2)
+    rig.report(C, PROMPT[:160])
+    assert rig.tokens_of(ASKED) == {A: 480, B: 320 + 40, C: 160 + 120 + 40}
+
+
 def test_everybody_who_has_the_same_prefix_is_told_of() -> None:
     """What distinguishes nobody is still time that nobody need spend."""
     rig = PrefixRig(SET)
