@@ -30,6 +30,6 @@ def plot_file(path: Path, size_inches: tuple[float, float], title: str) -> Itera
     ):
         figure = Figure(figsize=size_inches, layout="constrained")
         yield figure
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(title, fontsize=11, parse_math=False)
         metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
         figure.savefig(path, dpi=144, metadata=metadata)

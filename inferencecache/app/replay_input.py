@@ -59,7 +59,7 @@ class ReadTrace:
     """A trace as it is written.
 
     Attributes:
-        name: File name.
+        name: File name, in characters that can be shown.
         requests: In order of arrival, at least one.
     """
 
@@ -80,15 +80,21 @@ def read_trace(path: Path | None, requests_max: int) -> ReadTrace:
     file: Traversable = (
         path or resources.files("inferencecache.simulation") / "data" / SHIPPED_TRACE
     )
+    name = _printable(file.name)
     try:
         with file.open("rb") as lines:
-            requests = list(islice(parse_trace(lines, file.name), requests_max or None))
+            requests = list(islice(parse_trace(lines, name), requests_max or None))
     except OSError as error:
         allowed = f"a readable file ({error.strerror})"
         raise ConfigError(field="TRACE", value=str(file), allowed=allowed) from error
     if not requests:
         raise ConfigError(field="TRACE", value=str(file), allowed="at least one request")
-    return ReadTrace(name=file.name, requests=requests)
+    return ReadTrace(name=name, requests=requests)
+
+
+def _printable(name: str) -> str:
+    """Return the name of a file, which may be any bytes, so that tables and plots can show it."""
+    return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def _keyed(requests: Iterable[TraceRequest], name: str) -> ReplayInput:

@@ -40,7 +40,7 @@ def _draw_bars(axes: Axes, summary: ReplaySummary) -> None:
     bars = axes.bar(names, ratios, color=[color for _, _, color in _STRATEGIES], width=0.65)
     axes.bar_label(bars, [f"{ratio:.1%}" for ratio in ratios], padding=2)
     axes.set_xticks(range(len(names)), [name.replace("one ", "one\n") for name in names])
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylim(0, max(0.05, *ratios) * 1.15)
     axes.set_ylabel("prompt tokens found cached")
     axes.set_title("whole trace", fontsize=10)

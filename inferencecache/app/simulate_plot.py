@@ -50,7 +50,7 @@ def _draw_times(axes: Axes, summary: SimulationSummary) -> None:
         )
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_xlabel("time to the first token, seconds")
     axes.set_ylabel("requests that have it by then")
     axes.grid(alpha=0.3)
@@ -60,7 +60,7 @@ def _draw_times(axes: Axes, summary: SimulationSummary) -> None:
 def _draw_hits(axes: Axes, summary: SimulationSummary) -> None:
     """Draw which share of the prompt tokens was found cached."""
     ratios = [strategy.hit_ratio for strategy in summary.strategies]
-    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
     axes.set_xlim(0, max(0.05, *ratios) * 1.35)
     axes.set_xlabel("prompt tokens found cached")
     _draw_bars(axes, summary, ratios, [f"{ratio:.1%}" for ratio in ratios])

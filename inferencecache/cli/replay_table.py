@@ -6,6 +6,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from inferencecache.cli.whole_table import print_whole, titled
 from inferencecache.simulation import LatencySummary, ReplaySummary, StrategySummary
 
 
@@ -16,10 +17,10 @@ def print_summary(summary: ReplaySummary, console: Console) -> None:
         summary: What to print.
         console: Where.
     """
-    console.print(_strategies(summary))
+    print_whole(_strategies(summary), console)
     console.print(f"{verdict(summary)}\n", highlight=False)
     console.print(_facts(summary))
-    console.print(_replicas(summary))
+    print_whole(_replicas(summary), console)
 
 
 def verdict(summary: ReplaySummary) -> str:
@@ -39,7 +40,9 @@ def verdict(summary: ReplaySummary) -> str:
 
 def _strategies(summary: ReplaySummary) -> Table:
     """Return one row per way of routing."""
-    title = f"{summary.trace}: {summary.replicas} replicas of {summary.cache_blocks:,} blocks"
+    title = titled(
+        f"{summary.trace}: {summary.replicas} replicas of {summary.cache_blocks:,} blocks"
+    )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("", no_wrap=True)
     for heading in ("hit ratio", "tokens cached", "requests*", "tokens*", "computed*"):

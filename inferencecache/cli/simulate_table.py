@@ -4,6 +4,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from inferencecache.cli.whole_table import print_whole, titled
 from inferencecache.simulation import SimulationSummary, StrategyOutcome
 
 _HEADINGS = ("TTFT p50", "p95", "p99", "hit ratio", "requests*", "work*")
@@ -16,7 +17,7 @@ def print_simulation(summary: SimulationSummary, console: Console) -> None:
         summary: What to print.
         console: Where.
     """
-    console.print(strategy_table(summary))
+    print_whole(strategy_table(summary), console)
     seconds = sum(outcome.duration_s for outcome in summary.strategies)
     console.print(f"simulated in {seconds:.1f} s, with\n", highlight=False)
     parameters = ", ".join(f"{name} {value}" for name, value in summary.parameters.items())
@@ -26,7 +27,7 @@ def print_simulation(summary: SimulationSummary, console: Console) -> None:
 def strategy_table(summary: SimulationSummary) -> Table:
     """Return one row per strategy."""
     parameters = summary.parameters
-    title = (
+    title = titled(
         f"{summary.workload}: {parameters['requests']} requests, {parameters['engines']} engines"
     )
     table = Table(

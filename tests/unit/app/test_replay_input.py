@@ -48,3 +48,13 @@ def test_empty_file_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="at least one request"):
         load_trace(path, 0)
+
+
+def test_a_name_of_any_bytes_can_be_shown(tmp_path: Path) -> None:
+    """What no terminal and no plot can show is written as Python writes it."""
+    path = tmp_path / "t\x1b\n\udcff.jsonl"
+    path.write_text('{"timestamp": 0, "input_length": 5, "output_length": 1, "hash_ids": [0]}\n{\n')
+
+    assert load_trace(path, 1).name == r"t\x1b\n\udcff.jsonl"
+    with pytest.raises(ConfigError, match=r"t\\x1b\\n\\udcff\.jsonl line 2"):
+        load_trace(path, 0)
