@@ -177,5 +177,5 @@ def _note(phase: _Seen) -> str:
             f"ingested {produced['blocks_per_s']:,.0f} blocks/s, "
             f"{produced['events_per_s']:.0f} events/s, {produced['errors']} failed"
         )
-    shares = ", ".join(f"{each['core_share']:.0%}" for each in (seen, produced) if each)
-    return "; ".join([*parts, phase.use, f"each client {shares} of one"])
+    shares = " and ".join(f"{each['core_share']:.0%}" for each in (seen, produced) if each)
+    return "; ".join([*parts, phase.use, f"clients {shares}"])
