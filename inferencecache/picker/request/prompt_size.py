@@ -26,6 +26,8 @@ _MEDIA_MAX: Final = 4_096
 
 _BLANKS: Final = b" \t\n\r"
 _TEXT_LIST_OBJECT: Final = b'"[{'
+_BACKSLASH: Final = b"\\"
+_INNER_LIST: Final = re.compile(rb"(?<!\A)\[[^\[\]]*\]")
 _STARTS_WITH_AN_ID: Final = re.compile(rb'\[[ \t\n\r]*[^ \t\n\r"\[{\]]')
 
 
@@ -68,9 +70,19 @@ def _of_prompts(raw: Raw) -> PromptSize:
         return _of_token_ids(prompts)
     if _STARTS_WITH_AN_ID.match(prompts):
         return PromptSize(tokens=prompts.count(b",") + 1)
-    if prompts.count(b",") >= _PARTS_MAX:
-        return PromptSize()
+    if _has_many_parts(prompts):
+        return PromptSize(is_of_several=True)
     return _of_parts([bytes(part) for part in msgspec.json.decode(prompts, type=list[Raw])])
+
+
+def _has_many_parts(prompts: bytes) -> bool:
+    """Return whether a list holds more texts, lists and numbers than are taken apart."""
+    if _BACKSLASH in prompts:
+        prompts = prompts.replace(_BACKSLASH * 2, b"").replace(_BACKSLASH + b'"', b"")
+    if prompts.count(b'"') > 2 * _PARTS_MAX:
+        return True
+    around_texts = b"".join(prompts.split(b'"')[::2])
+    return _INNER_LIST.sub(b"", around_texts).count(b",") >= _PARTS_MAX
 
 
 def _of_parts(parts: list[bytes]) -> PromptSize:
@@ -85,7 +97,7 @@ def _of_parts(parts: list[bytes]) -> PromptSize:
 def _of_token_ids(prompts: bytes) -> PromptSize:
     ends = prompts.count(b"]")
     if ends > _PARTS_MAX:
-        return PromptSize()
+        return PromptSize(is_of_several=True)
     lists = (part.strip(b"," + b"[" + _BLANKS) for part in prompts.split(b"]"))
     tokens = max(part.count(b",") + 1 if part else 0 for part in lists)
     return PromptSize(tokens=tokens, is_of_several=ends > len("]]"))

@@ -12,9 +12,13 @@ _ESCAPED_BACKSLASH: Final = rb"\\u"
 _SHORT_ESCAPE: Final = rb"\u0"
 """Of letters up to U+0FFF, nearly all of which take two bytes; the others take three."""
 
+_PICTOGRAMS: Final = (rb"\ud83", rb"\uD83")
+"""First halves of nearly all letters that take two escapes; these take four bytes."""
+
 _ESCAPE_BYTES: Final = 6
 _SHORT_BYTES: Final = 2
 _LONG_BYTES: Final = 3
+_PAIR_BYTES: Final = 4
 
 _SAMPLES: Final = 32
 _SAMPLE_BYTES: Final = 512
@@ -47,4 +51,5 @@ def unescaped_length(text: bytes) -> int:
     short = min(sample.count(_SHORT_ESCAPE), escapes)
     surplus = short * (_ESCAPE_BYTES - _SHORT_BYTES)
     surplus += (escapes - short) * (_ESCAPE_BYTES - _LONG_BYTES)
+    surplus += sum(map(sample.count, _PICTOGRAMS)) * (2 * _LONG_BYTES - _PAIR_BYTES)
     return size - surplus * size // len(sample)

@@ -55,6 +55,12 @@ def test_token_ids_are_counted_however_they_are_written(written: str) -> None:
         (["hello"], False),
         (["a", "b"], True),
         (["a", "[]]]"], True),
+        (["a", "1,2," * 3_000], True),
+        (["a", 'say "1," and \\\\' * 3_000], True),
+        (["a, " * 5_000], False),
+        (["a", list(range(5_000))], True),
+        (["a"] * 5_000, True),
+        ([[1]] * 5_000, True),
         ([1, 2, 3], False),
         ([[1, 2, 3]], False),
         ([[1, 2], [3]], True),
@@ -64,7 +70,7 @@ def test_token_ids_are_counted_however_they_are_written(written: str) -> None:
         ([1, "2"], False),
         ([], False),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:30],
 )
 def test_it_is_known_whether_there_are_several(prompt: object, is_several: bool) -> None:  # noqa: FBT001 - drawn
     """In whatever way they are written."""
@@ -73,8 +79,9 @@ def test_it_is_known_whether_there_are_several(prompt: object, is_several: bool)
 
 def test_a_mixture_of_texts_and_lists_of_ids_has_both_sizes() -> None:
     """What an engine makes of it nobody knows, so neither is left out."""
-    request = parse(prompt=["hello", [1, 2, 3]])
-    assert (request.prompt_bytes, request.prompt_tokens) == (7, 3)
+    for token_ids in ([1, 2, 3], list(range(5_000))):
+        request = parse(prompt=["hello", token_ids])
+        assert (request.prompt_bytes, request.prompt_tokens) == (7, len(token_ids))
 
 
 @pytest.mark.parametrize(
@@ -82,6 +89,8 @@ def test_a_mixture_of_texts_and_lists_of_ids_has_both_sizes() -> None:
     [
         ({"prompt": "hello"}, 7),
         ({"prompt": ["a", "longest", "b"]}, 9),
+        ({"prompt": ["a", "1,2," * 3_000]}, 12_002),
+        ({"prompt": ["a, " * 5_000]}, 15_002),
         ({"input": ["a", "bcd"]}, 5),
         ({"input": "abc"}, 5),
         ({"query": "qq", "documents": ["a", "bcd"]}, 4 + 5),
@@ -90,7 +99,7 @@ def test_a_mixture_of_texts_and_lists_of_ids_has_both_sizes() -> None:
         ({"messages": ["0123456789"], "tools": ["t"], "system": "s"}, 14 + 5 + 3),
         ({"input": "abc", "instructions": "de"}, 5 + 4),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:30],
 )
 def test_texts_are_measured(fields: dict[str, object], size: int) -> None:
     """As they are written, quotes and all; of several prompts the longest counts."""
@@ -196,7 +205,7 @@ def test_base64_in_texts_and_tools_is_text(content: object) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 100, 10_000])
-@pytest.mark.parametrize("letter", ["п", "中", "é"])
+@pytest.mark.parametrize("letter", ["п", "中", "é", "😀"])
 def test_letters_count_as_in_utf8_however_they_are_written(letter: str, length: int) -> None:
     """Whether or not their writer escapes them; long texts are reckoned from samples."""
     for prompt in ({"prompt": letter * length}, {"messages": [letter * length]}):
