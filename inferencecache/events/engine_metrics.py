@@ -10,6 +10,7 @@ left out of the report.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -51,6 +52,21 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterLoad:
+    """What one page says of LoRA adapters.
+
+    Attributes:
+        running: Those that requests are computed with.
+        waiting: Those that queued requests wait for.
+        room: How many there can be at once; None if it does not say.
+    """
+
+    running: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+    room: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineLoad:
     """What one page says; None is what it does not say.
 
@@ -63,6 +79,7 @@ class EngineLoad:
         hit_rate: Hit ratio as the engine gives it, where it does.
         t2_hit_tokens: Counter of tokens served from the offload tier.
         t2_query_tokens: Counter of tokens looked up there.
+        adapters: Its LoRA adapters.
     """
 
     usage_ratio: float | None = None
@@ -73,6 +90,7 @@ class EngineLoad:
     hit_rate: float | None = None
     t2_hit_tokens: float | None = None
     t2_query_tokens: float | None = None
+    adapters: AdapterLoad | None = None
 
     @property
     def has_load(self) -> bool:
@@ -96,6 +114,10 @@ _VLLM_USAGE: Final = {
     "cpu": ("vllm:cpu_cache_usage_perc",),
 }
 _VLLM_OLD_USAGE: Final = ("vllm:gpu_cache_usage_perc", "vllm:cpu_cache_usage_perc")
+_VLLM_ADAPTERS: Final = "vllm:lora_requests_info"
+_LABELS_CHARACTERS_MAX: Final = 65_536
+"""Labels longer than this, all together, name no adapters; they are kept for each engine."""
+_IS_COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
 class PageReader:
@@ -140,6 +162,11 @@ class PageReader:
             queues[queue] = max(sample.value, queues.get(queue, 0.0))
         return sum(queues.values()) if queues else None
 
+    def latest(self, name: str) -> dict[str, str] | None:
+        """Return the labels of the series of a gauge whose value, a time, is the highest."""
+        newest = max(self._gauges(name), key=lambda sample: sample.value, default=None)
+        return None if newest is None else newest.labels
+
     def counter(self, *names: str) -> float | None:
         """Return the sum over the series of the first counter that is there."""
         for name in names:
@@ -179,7 +206,24 @@ def _read_vllm(page: PageReader, settings: LoadSettings) -> EngineLoad:
         query_tokens=page.counter("vllm:prefix_cache_queries", "vllm:gpu_prefix_cache_queries"),
         t2_hit_tokens=page.counter("vllm:external_prefix_cache_hits"),
         t2_query_tokens=page.counter("vllm:external_prefix_cache_queries"),
+        adapters=_adapters(page.latest(_VLLM_ADAPTERS)),
     )
+
+
+def _adapters(labels: dict[str, str] | None) -> AdapterLoad | None:
+    """Return what vLLM says in labels; each change of them is a series, older ones stay."""
+    if labels is None or sum(map(len, labels.values())) > _LABELS_CHARACTERS_MAX:
+        return None
+    room = labels.get("max_lora", "")
+    return AdapterLoad(
+        running=_names(labels.get("running_lora_adapters", "")),
+        waiting=_names(labels.get("waiting_lora_adapters", "")),
+        room=int(room) if _IS_COUNT.fullmatch(room) else None,
+    )
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(filter(None, map(str.strip, text.split(","))))
 
 
 def _read_sglang(page: PageReader, settings: LoadSettings) -> EngineLoad:
@@ -203,6 +247,7 @@ LOAD_SERIES: Final[dict[EngineKind, frozenset[str]]] = {
         {
             "vllm:num_requests_running",
             "vllm:num_requests_waiting",
+            _VLLM_ADAPTERS,
             *(name for names in _VLLM_USAGE.values() for name in names),
         }
     ),

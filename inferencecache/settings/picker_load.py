@@ -70,6 +70,32 @@ class PickerLoadSettings:
         minimum=NS_PER_MS,
         help="Longest wait for such a page.",
     )
+    scrape_pause_max_ns: int = knob(
+        10 * NS_PER_S,
+        flag="picker-scrape-pause-max",
+        kind=KnobKind.DURATION,
+        unit="ns",
+        minimum=0,
+        help="Longest pause between two looks at a page that cannot be read; each failure in a row "
+        "doubles it, from the interval on.",
+    )
+    scrape_bytes_max: int = knob(
+        4 * 1_048_576,
+        flag="picker-scrape-max-bytes",
+        kind=KnobKind.INTEGER,
+        unit="bytes",
+        minimum=1_024,
+        help="How much of such a page is read.",
+    )
+    scrape_series_max: int = knob(
+        256,
+        flag="picker-scrape-max-series",
+        kind=KnobKind.INTEGER,
+        unit="series",
+        minimum=1,
+        maximum=100_000,
+        help="Most series of one name that count on such a page; the last ones do.",
+    )
     scrapes_max: int = knob(
         16,
         flag="picker-scrape-concurrency",

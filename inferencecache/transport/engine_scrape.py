@@ -1,5 +1,6 @@
 """Read an engine's metrics page."""
 
+from collections import deque
 from typing import Final
 
 import aiohttp
@@ -41,14 +42,20 @@ class PageScraper:
         url: Where the page is.
         session: Shared by all scrapers of a process.
         timeout_s: Longest wait in seconds.
+        bytes_max: How much of the page is read.
     """
 
     def __init__(
-        self, url: str, session: aiohttp.ClientSession, timeout_s: float = _TIMEOUT_S
+        self,
+        url: str,
+        session: aiohttp.ClientSession,
+        timeout_s: float = _TIMEOUT_S,
+        bytes_max: int = _PAGE_BYTES_MAX,
     ) -> None:
         self._url = url
         self._session = session
         self._timeout_s = timeout_s
+        self._bytes_max = bytes_max
 
     async def fetch(self) -> str:
         """Return the page, of one that was cut off what came before the cut.
@@ -61,7 +68,7 @@ class PageScraper:
             async with self._session.get(self._url, timeout=timeout) as answer:
                 if answer.status != _OK:
                     raise ScrapeError(url=self._url, reason=f"HTTP status {answer.status}")
-                body = await _read(answer)
+                body = await _read(answer, self._bytes_max)
         except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
             raise ScrapeError(url=self._url, reason=self._reason(error)) from error
         return body.decode("utf-8", "replace")
@@ -80,19 +87,19 @@ class PageScraper:
         return f"{type(error).__name__} {error}".strip()
 
 
-async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    """Return the body, up to a size no engine's page has; what came before a break counts."""
+async def _read(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+    """Return the body, or as much of it as is read; what came before a break counts."""
     parts: list[bytes] = []
     size = 0
     try:
         async for part in answer.content.iter_any():
             parts.append(part)
             size += len(part)
-            if size > _PAGE_BYTES_MAX:
+            if size >= bytes_max:
                 break
     except aiohttp.ClientPayloadError:
         pass
-    return b"".join(parts)
+    return b"".join(parts)[:bytes_max]
 
 
 def parse_page(text: str) -> list[Sample]:
@@ -119,13 +126,29 @@ def parse_page(text: str) -> list[Sample]:
     return samples
 
 
-def only_series(text: str, names: frozenset[str]) -> str:
+def only_series(text: str, names: frozenset[str], series_max: int | None = None) -> str:
     """Return the lines of a page that are about *names*; the rest is long and costs to parse.
+
+    Args:
+        text: The page.
+        names: Of its series.
+        series_max: Of each name only so many are kept, the last of them: pages name those first
+            that they have had for longest. None keeps all.
 
     Complexity: O(length of the page).
     """
-    kept = [line for line in text.splitlines(keepends=True) if _series_of(line) in names]
-    return "".join(kept)
+    types: dict[str, str] = {}
+    samples: dict[str, deque[str]] = {}
+    for line in text.splitlines(keepends=True):
+        name = _series_of(line)
+        if name not in names:
+            continue
+        if line.startswith("#"):
+            types[name] = line
+        samples.setdefault(name, deque(maxlen=series_max))
+        if not line.startswith("#"):
+            samples[name].append(line)
+    return "".join(line for name in samples for line in (types.get(name, ""), *samples[name]))
 
 
 def _series_of(line: str) -> str:

@@ -1,8 +1,10 @@
 """Read how busy engines are off their pages of metrics, again and again, beside the Picks.
 
 Rules of this file: each page is read by one reader at a time, and no more pages at once than the
-settings allow, so a slow engine delays others and never piles up. What fails is nothing new: the
-last signal counts until it is stale, and then the picker goes by what it has given out itself.
+settings allow, so a slow engine delays others and never piles up; one that fails again and again
+is asked less and less often. What fails is nothing new: the last signal counts until it is stale,
+and then the picker goes by what it has given out itself. A page may say anything: it is taken apart
+in a thread, one page at a time, up to a length, and not without a pause.
 """
 
 import asyncio
@@ -35,6 +37,9 @@ _COUNT_MAX: Final = 2**31 - 1
 _KINDS: Final = {Engine.VLLM: EngineKind.VLLM, Engine.SGLANG: EngineKind.SGLANG}
 _TOLD_AFTER: Final = 3
 """Failures in a row; one alone is nothing to tell people."""
+_DOUBLINGS_MAX: Final = 40
+_PLAIN: Final = {"Accept-Encoding": "identity"}
+"""Nobody needs to compress a page five times a second, and what is small may be large then."""
 
 
 @dataclass(slots=True)
@@ -74,6 +79,7 @@ class EngineScrapes:
         self._pages: dict[str, _Page] = {}
         self._due: list[tuple[float, int, _Page]] = []
         self._order = count()
+        self._parsing = asyncio.Lock()
         self._changed = asyncio.Event()
         self._results = Counts()
 
@@ -98,7 +104,7 @@ class EngineScrapes:
         connector = aiohttp.TCPConnector(limit=self._settings.scrapes_max)
         async with (
             aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers=_PLAIN
             ) as session,
             asyncio.TaskGroup() as readers,
         ):
@@ -115,7 +121,6 @@ class EngineScrapes:
     async def _read_on(self, session: aiohttp.ClientSession) -> None:
         """Read whatever page is due next, for ever."""
         loop = asyncio.get_running_loop()
-        interval_s = self._settings.scrape_interval_ns / NS_PER_S
         while True:
             while not self._due:
                 self._changed.clear()
@@ -124,19 +129,28 @@ class EngineScrapes:
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             if self._pages.get(page.name) is page:
                 await self._read(page, session)
-                next_s = max(due_s + interval_s, loop.time())
+                pause_s = self._pause_ns(page) / NS_PER_S
+                next_s = max(due_s + pause_s, loop.time() + pause_s / 2)
                 heappush(self._due, (next_s, next(self._order), page))
                 self._changed.set()
 
+    def _pause_ns(self, page: _Page) -> int:
+        """Return how long *page* is left alone from one look to the next."""
+        settings = self._settings
+        longest_ns = max(settings.scrape_pause_max_ns, settings.scrape_interval_ns)
+        return min(settings.scrape_interval_ns << min(page.failures, _DOUBLINGS_MAX), longest_ns)
+
     async def _read(self, page: _Page, session: aiohttp.ClientSession) -> None:
-        timeout_s = self._settings.scrape_timeout_ns / NS_PER_S
+        settings = self._settings
+        timeout_s = settings.scrape_timeout_ns / NS_PER_S
+        scraper = PageScraper(page.url, session, timeout_s, settings.scrape_bytes_max)
         try:
-            text = await PageScraper(page.url, session, timeout_s).fetch()
+            text = await scraper.fetch()
         except ScrapeError as error:
             self._failed(page, "failed", error.reason)
             return
-        samples = parse_page(only_series(text, LOAD_SERIES[page.kind]))
-        load = read_load(page.kind, samples, LoadSettings())
+        async with self._parsing:
+            load = await asyncio.to_thread(_load_of, page.kind, text, settings.scrape_series_max)
         if load.is_empty:
             self._failed(page, "empty", "the page does not say how busy the engine is")
             return
@@ -167,11 +181,23 @@ def _pages_of(members: Iterable[Member]) -> Iterator[_Page]:
                 yield _Page(endpoint.address, endpoint.metrics_url, kind)
 
 
+def _load_of(kind: EngineKind, text: str, series_max: int) -> EngineLoad:
+    """Return what a page says; of a hostile one that takes as long as any may."""
+    samples = parse_page(only_series(text, LOAD_SERIES[kind], series_max))
+    return read_load(kind, samples, LoadSettings())
+
+
 def _signal(load: EngineLoad) -> EngineSignal:
-    return EngineSignal(
+    signal = EngineSignal(
         waiting=_whole(load.waiting),
         running=_whole(load.running),
         cache_usage=None if load.usage_ratio is None else min(1.0, max(0.0, load.usage_ratio)),
+    )
+    adapters = load.adapters
+    if adapters is None:
+        return signal
+    return signal._replace(
+        adapters=adapters.running, waiting_adapters=adapters.waiting, adapters_max=adapters.room
     )
 
 

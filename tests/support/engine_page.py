@@ -1,7 +1,7 @@
 """An engine's metrics page over HTTP, its text under the test's control."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -26,6 +26,7 @@ class EnginePage:
         status: With which HTTP status.
         is_cut: The connection breaks after the text.
         asked: How often it was asked for.
+        headers: With which headers, the last time.
     """
 
     def __init__(self) -> None:
@@ -34,11 +35,13 @@ class EnginePage:
         self.status = 200
         self.is_cut = False
         self.asked = 0
+        self.headers: Mapping[str, str] = {}
         self.was_asked = asyncio.Event()
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Serve the page."""
         self.asked += 1
+        self.headers = request.headers
         self.was_asked.set()
         if not self.is_cut:
             return web.Response(status=self.status, text=self.text)

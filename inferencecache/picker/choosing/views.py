@@ -52,6 +52,9 @@ def views_of(found: Survey, knowledge: Knowledge | None, now_ns: int) -> Views:
                     waiting=signal.waiting,
                     running=signal.running,
                     cache_usage=signal.cache_usage,
+                    adapters=signal.adapters,
+                    waiting_adapters=signal.waiting_adapters,
+                    adapters_max=signal.adapters_max,
                 ),
             )
         return EndpointView(candidate, _given(count))

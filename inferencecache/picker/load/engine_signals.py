@@ -11,11 +11,17 @@ class EngineSignal(NamedTuple):
         waiting: Requests in its queue.
         running: Requests that it works on.
         cache_usage: Share of its cache that is in use, 0 to 1.
+        adapters: LoRA adapters that it works with.
+        waiting_adapters: Those that requests in its queue wait for.
+        adapters_max: With how many it can work at once.
     """
 
     waiting: int | None = None
     running: int | None = None
     cache_usage: float | None = None
+    adapters: frozenset[str] | None = None
+    waiting_adapters: frozenset[str] = frozenset()
+    adapters_max: int | None = None
 
 
 class EngineSignals:

@@ -6,6 +6,7 @@ from typing import Final
 from inferencecache.picker.pipeline import EndpointView, NoSignalError, Request
 from inferencecache.picker.pipeline.parameters import PluginParameters
 from inferencecache.picker.pipeline.registry import PluginServices, PluginType
+from inferencecache.picker.plugins.engine_load_scorers import UNKNOWN_SCORE
 
 _LOADED: Final = 1.0
 _HAS_ROOM: Final = 0.8
@@ -15,7 +16,7 @@ _IS_WAITED_FOR: Final = 0.6
 class LoraAffinityScorer:
     """Loaded 1, room for one more 0.8, waited for already 0.6, else 0.
 
-    A model that is no adapter is loaded everywhere.
+    A model that is no adapter is loaded everywhere; an engine that says nothing gets 0.5.
     """
 
     def score(self, _request: Request, endpoints: Sequence[EndpointView]) -> Sequence[float]:
@@ -23,7 +24,7 @@ class LoraAffinityScorer:
         scores = [_score(endpoint) for endpoint in endpoints]
         if all(score is None for score in scores):
             raise NoSignalError("loaded adapters")
-        return [score or 0.0 for score in scores]
+        return [UNKNOWN_SCORE if score is None else score for score in scores]
 
 
 def _score(endpoint: EndpointView) -> float | None:

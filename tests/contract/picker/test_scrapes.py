@@ -1,11 +1,13 @@
 """The load that engines say of themselves, read off real pages over HTTP."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from engine_page import engine_page, vllm_page
 from fleets import row, worker_set
 from picker_texts import MODELS
@@ -15,13 +17,21 @@ from served_picker import until
 from served_plane import Recorder
 
 from inferencecache.clock import NS_PER_MS
+from inferencecache.events.engine_metrics import Sample
 from inferencecache.picker.fleet import EngineKind, WorkerSet
 from inferencecache.picker.load import EngineSignal, EngineSignals
 from inferencecache.settings.picker_load import PickerLoadSettings
+from inferencecache.transport import picker_scrape
+from inferencecache.transport.engine_scrape import parse_page
 from inferencecache.transport.picker_scrape import EngineScrapes
 from inferencecache.transport.system_clock import SystemClock
 
 FAST = PickerLoadSettings(scrape_interval_ns=NS_PER_MS, scrapes_max=2)
+ADAPTERS_FIRST = """\
+apiVersion: llm-d.ai/v1alpha1
+kind: EndpointPickerConfig
+plugins: [{type: lora-affinity-scorer}]
+"""
 SGLANG = """\
 # TYPE sglang:num_running_reqs gauge
 sglang:num_running_reqs 3
@@ -152,6 +162,64 @@ async def test_no_more_pages_at_once_than_allowed() -> None:
     async with server, scraping(members(*urls), settings) as found:
         await until(lambda: found.results().get("failed", 0) >= 12)
     assert most <= 2
+
+
+async def test_a_page_may_be_as_long_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So much of it is read, so many series count, and not where all the others are served."""
+    threads: set[threading.Thread] = set()
+
+    def noted(text: str) -> list[Sample]:
+        threads.add(threading.current_thread())
+        return parse_page(text)
+
+    monkeypatch.setattr(picker_scrape, "parse_page", noted)
+    bounded = replace(FAST, scrape_series_max=3, scrape_bytes_max=2_048)
+    async with engine_page() as page, scraping(members(page.url), bounded) as found:
+        page.text = "# TYPE vllm:num_requests_running gauge\n" + "".join(
+            f'vllm:num_requests_running{{engine="{number}"}} 1\n' for number in range(10)
+        )
+        await until(lambda: found.of("0:1") == EngineSignal(running=3))
+        late = "# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 7\n"
+        page.text = vllm_page(running=4) + f"# {'x' * 2_048}\n" + late
+        await until(lambda: found.of("0:1") == EngineSignal(running=4, waiting=0))
+    assert threads
+    assert threading.main_thread() not in threads
+    assert page.headers["Accept-Encoding"] == "identity", "what is compressed is of any length"
+
+
+async def test_a_page_that_fails_again_and_again_is_read_less_and_less_often() -> None:
+    """Each pause is twice as long, so those that hang leave the readers to the others."""
+    async with engine_page() as good, engine_page() as bad:
+        bad.status = 500
+        async with scraping(members(good.url, bad.url)) as found:
+            await until(lambda: good.asked > 200)
+            assert 3 <= bad.asked <= 20
+        brief = replace(FAST, scrape_pause_max_ns=2 * NS_PER_MS)
+        async with scraping(members(bad.url), brief) as found:
+            await until(lambda: found.results().get("failed", 0) > 40)
+
+
+async def test_adapters_are_known_and_lead(tmp_path: Path) -> None:
+    """Of two engines, the request for an adapter goes to the one that works with it."""
+    lora = (
+        "# TYPE vllm:lora_requests_info gauge\n"
+        'vllm:lora_requests_info{{max_lora="1",running_lora_adapters="{running}",'
+        'waiting_lora_adapters=""}} 1.7e9\n'
+    )
+    async with engine_page() as one, engine_page() as two:
+        one.text += lora.format(running="other")
+        two.text += lora.format(running="sql")
+        document = worker_set_text(
+            "{models: [{name: qwen}, {name: sql, adapterOf: qwen}], endpoints: ["
+            f"{{name: a, address: 'a:1', metricsURL: '{one.url}'}}, "
+            f"{{name: b, address: 'b:1', metricsURL: '{two.url}'}}]}}"
+        )
+        async with serve_fleet(tmp_path, document, ADAPTERS_FIRST, picker_load=FAST) as served:
+            knowledge = served.server.picker.fleet.knowledge
+            await until(lambda: len(knowledge.signals) == 2)
+            answer = await served.explained(b'{"model": "sql", "prompt": []}')
+            rows = {row["name"]: row["score"] for row in answer["explanation"]["candidates"]}
+            assert (answer["destination"], rows) == ("b:1", {"a:1": 0.0, "b:1": 1.0})
 
 
 async def test_a_server_asks_the_engines_of_its_files(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 from metrics_page import page, samples_of
 
 from inferencecache.events.engine_metrics import (
+    AdapterLoad,
     EngineKind,
     EngineLoad,
     LoadTracker,
@@ -54,6 +55,21 @@ def test_new_and_old_names_side_by_side() -> None:
     assert load.query_tokens == 32.0
     assert not load.has_load
     assert LoadTracker(LoadSettings()).report(load) is None
+
+
+def test_adapters_are_the_labels_of_the_newest_series() -> None:
+    """Its value is a time; each change of the labels leaves a series of the old ones behind."""
+    name = "vllm:lora_requests_info"
+    old = gauge(name, 1_700.0, max_lora="4", running_lora_adapters="a", waiting_lora_adapters="")
+    new = gauge(
+        name, 1_800.0, max_lora="4", running_lora_adapters="b, c", waiting_lora_adapters="d"
+    )
+    found = AdapterLoad(running=frozenset({"b", "c"}), waiting=frozenset({"d"}), room=4)
+    assert vllm(new, old).adapters == vllm(old, new).adapters == found
+    none = gauge(name, 1_900.0, max_lora="none", running_lora_adapters="")
+    assert vllm(new, none).adapters == AdapterLoad()
+    assert vllm(gauge(name, 1.0, running_lora_adapters="a" * 65_537)).adapters is None
+    assert vllm().adapters is None
 
 
 def test_oldest_names() -> None:

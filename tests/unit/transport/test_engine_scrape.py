@@ -56,6 +56,13 @@ def test_only_what_is_asked_for_is_kept() -> None:
     assert [sample.kind for sample in parse_page(kept)] == ["gauge", "gauge"]
 
 
+def test_of_a_name_only_the_last_series_are_kept() -> None:
+    """A page can have as many as its engine likes; the line with the type stays in front."""
+    series = "".join(f'a{{x="{number}"}} {number}\n' for number in range(9))
+    kept = only_series(f"# TYPE a gauge\n{series}b 1\n", frozenset({"a", "b"}), 2)
+    assert kept == '# TYPE a gauge\na{x="7"} 7\na{x="8"} 8\nb 1\n'
+
+
 def load(queries: float, hits: float = 0.0) -> EngineLoad:
     """Return what a page says of lookups in the engine's cache."""
     return EngineLoad(query_tokens=queries, hit_tokens=hits, running=1)

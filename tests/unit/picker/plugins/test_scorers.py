@@ -120,8 +120,8 @@ def adapted(**load: object) -> EndpointView:
     return worker("e", row=ADAPTER, load=LoadSnapshot(**load))
 
 
-def test_adapters_loaded_room_waiting_neither() -> None:
-    """1, 0.8, 0.6, 0."""
+def test_adapters_loaded_room_waiting_neither_unknown() -> None:
+    """1, 0.8, 0.6, 0, and 0.5 as for all that an engine does not say."""
     others = frozenset({"x", "y"})
     views = [
         adapted(adapters=frozenset({"sql"}), adapters_max=1),
@@ -130,7 +130,7 @@ def test_adapters_loaded_room_waiting_neither() -> None:
         adapted(adapters=others, adapters_max=2),
         adapted(),
     ]
-    assert scores("lora-affinity-scorer", views) == [1.0, 0.8, 0.6, 0.0, 0.0]
+    assert scores("lora-affinity-scorer", views) == [1.0, 0.8, 0.6, 0.0, 0.5]
 
 
 def test_a_base_model_is_loaded_everywhere() -> None:
