@@ -1,6 +1,7 @@
 """Pickers: best score, any, or any with odds by score."""
 
 from collections.abc import Callable, Sequence
+from math import inf, log
 from operator import attrgetter
 from typing import Annotated, Final
 
@@ -79,18 +80,26 @@ class WeightedRandomPicker:
         self._draw = draw
 
     def pick(self, _request: Request, scored: Sequence[Scored]) -> Sequence[Scored]:
-        """Return *scored* by falling key, ``U ** (1 / score)``."""
-        is_uniform = all(entry.score <= 0 for entry in scored)
+        """Return *scored* by falling key, ``U ** (1 / score)``.
+
+        Its logarithm is compared: the key itself is 0 for nearly all U where scores are small.
+        """
+        most = max((entry.score for entry in scored), default=0.0)
         keyed = [
-            (-self._key(1.0 if is_uniform else entry.score), place)
-            for place, entry in enumerate(scored)
+            (self._key(_share(entry.score, most)), place) for place, entry in enumerate(scored)
         ]
         return [scored[place] for _, place in sorted(keyed)]
 
-    def _key(self, weight: float) -> float:
-        """Return a key; who has no weight comes behind everybody who has."""
+    def _key(self, share: float) -> tuple[bool, float]:
+        """Return what sorts first where the key is high; who has no share comes behind all."""
         drawn = self._draw()
-        return drawn ** (1.0 / weight) if weight > 0 else drawn - 1.0
+        late = -log(drawn) if drawn > 0 else inf
+        return (True, late) if share <= 0 else (False, late / share)
+
+
+def _share(score: float, most: float) -> float:
+    """Return *score* as a share of the highest; all are alike where nobody has any."""
+    return 1.0 if most <= 0 or score == most else score / most
 
 
 _score: Final = attrgetter("score")

@@ -53,10 +53,11 @@ def test_weighted_random_is_uniform_without_points() -> None:
     assert order(picker.pick(request(), scored(a=0.0, b=-1.0))) == "ba"
 
 
-def test_weighted_random_picks_in_proportion() -> None:
-    """3 to 1: of 4,000 draws 3,000 plus or minus four standard deviations of 27."""
+@pytest.mark.parametrize("unit", [1.0, 1e-4, 1e-300])
+def test_weighted_random_picks_in_proportion(unit: float) -> None:
+    """3 to 1: of 4,000 draws 3,000 plus or minus four standard deviations of 27, at any height."""
     picker = made("weighted-random-picker", draw=Random(7).random)
-    entries = scored(a=0.75, b=0.25)
+    entries = scored(b=0.25 * unit, a=0.75 * unit)
     counts = Counter(order(picker.pick(request(), entries))[0] for _ in range(4_000))
     assert counts["a"] == pytest.approx(3_000, abs=110)
 
