@@ -147,8 +147,12 @@ class TtftRanker:
         outlook: Outlook,
         exploring: ExploringPick,
     ) -> Ranked:
-        """Put the one heard of longest ago first, if it is this Pick's turn."""
-        if len(ranked.ranking.scored) + len(ranked.unpredicted) <= 1 or not explorable:
+        """Put the one heard of longest ago first, if it is this Pick's turn.
+
+        One alone of whom nothing is known is not in the order: who comes behind would take it all.
+        """
+        is_settled = len(ranked.ranking.scored) == 1 and not ranked.unpredicted
+        if is_settled or not explorable:
             return ranked
         if not self._exploration.is_due(exploring.where, exploring.qos):
             return ranked

@@ -291,6 +291,19 @@ def test_a_request_that_cannot_wait_explores_only_where_nobody_else_does() -> No
     assert [rig.passed().name for _ in range(3)] == ["a:1", "b:1", "b:1"]
 
 
+def test_one_worker_alone_is_tried_although_others_would_take_it() -> None:
+    """Nobody knows how fast it is, so a provider gets all, until ten that explore have told."""
+    alone = worker_set("alone", row("m"), addresses=["a:1"])
+    rig = exploring(fleet(predicted("one", alone), tier("two", VENDOR)))
+    rig.explore_draw = 0.0
+    for _ in range(10):
+        choice = rig.chosen(question(qos=QosClass.BATCH))
+        assert (choice.tier, tokens_of(choice.reason)["explored"]) == ("one", "1")
+        report(choice, 40)
+    rig.explore_draw = 1.0
+    assert tokens_of(rig.passed().reason)["rank"] == "predicted"
+
+
 @pytest.mark.parametrize("rank", [predicted, tier])
 def test_a_provider_is_tried_only_where_its_tier_says_so(rank: object) -> None:
     """It costs money; workers of an estimated tier need no evidence."""
