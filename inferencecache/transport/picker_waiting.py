@@ -13,8 +13,8 @@ from inferencecache.transport.metric_cells import Counts, Family
 class DeferredRequests:
     """A waiting room.
 
-    Whoever is let in holds the door until it has been placed, so that its load is seen before the
-    next one is asked in.
+    Whoever is let in counts until it has been placed, which may take as long as its prompt takes to
+    be read: otherwise all that come meanwhile would find the same room.
 
     Args:
         waiting_max: Most that wait at a time.
@@ -25,7 +25,7 @@ class DeferredRequests:
         self._queue = FairQueue(waiting_max)
         self._clock = clock
         self._waiting: dict[Deferred, asyncio.Future[bool]] = {}
-        self._is_door_held = False
+        self._unplaced = 0
         self._is_closed = False
         self._results = Counts()
 
@@ -36,27 +36,24 @@ class DeferredRequests:
     @asynccontextmanager
     async def entered(self, deferred: Deferred) -> AsyncIterator[bool]:
         """Wait; see :class:`WaitingRoom`."""
-        if not len(self._queue) and not self._is_door_held and deferred.is_calm():
-            yield True
-            return
-        is_let_in = await self._waited(deferred)
-        self._results.add(("passed" if is_let_in else "shed",))
+        if not len(self._queue) and deferred.is_calm(self._unplaced):
+            is_let_in = True
+            self._unplaced += 1
+        else:
+            is_let_in = await self._waited(deferred)
+            self._results.add(("passed" if is_let_in else "shed",))
         try:
             yield is_let_in
         finally:
             if is_let_in:
-                self._is_door_held = False
-                self.look()
+                self._placed()
 
     def look(self) -> None:
         """Let in whoever may go on by now; to be called whenever there may be room."""
-        while not self._is_door_held:
-            deferred = self._queue.take()
-            if deferred is None:
-                return
+        while (deferred := self._queue.take(self._unplaced)) is not None:
             let_in = self._waiting.pop(deferred)
             if not let_in.done():
-                self._is_door_held = True
+                self._unplaced += 1
                 let_in.set_result(True)
 
     def close(self) -> None:
@@ -85,10 +82,14 @@ class DeferredRequests:
             await asyncio.wait([let_in], timeout=left_ns / NS_PER_S)
         except asyncio.CancelledError:
             if self._left(deferred, let_in):
-                self._is_door_held = False
-                self.look()
+                self._placed()
             raise
         return self._left(deferred, let_in)
+
+    def _placed(self) -> None:
+        """Take note that one that was let in is placed, or gone, and look who is next."""
+        self._unplaced -= 1
+        self.look()
 
     def _left(self, deferred: Deferred, let_in: asyncio.Future[bool]) -> bool:
         """Take a request out that waits no longer; return whether it was let in."""

@@ -103,9 +103,11 @@ class FleetChooser:
         """Return how long *question* may wait, and for what: the workers there are at each look."""
         settings, clock = self._parts.settings, self._parts.clock
 
-        def is_calm() -> bool:
+        def is_calm(ahead: int) -> bool:
             candidates = self._waited_for(question, scope)
-            saturation = saturation_of(candidates, self._parts.knowledge, clock.monotonic_ns())
+            saturation = saturation_of(
+                candidates, self._parts.knowledge, clock.monotonic_ns(), ahead
+            )
             return saturation <= settings.deferrable_saturation
 
         until_ns = clock.monotonic_ns() + settings.deferrable_wait_ns

@@ -30,14 +30,22 @@ class TierTurn(NamedTuple):
     is_full: bool = False
 
 
-def saturation_of(candidates: Iterable[Candidate], knowledge: Knowledge, now_ns: int) -> float:
+def saturation_of(
+    candidates: Iterable[Candidate], knowledge: Knowledge, now_ns: int, ahead: int = 0
+) -> float:
     """Return which share of what the workers among *candidates* can do at once they have to do.
 
     Providers have no number of requests at which they are full; they alone are never full.
 
+    Args:
+        candidates: Whose room is meant.
+        knowledge: What they have to do.
+        now_ns: Monotonic time.
+        ahead: Requests that are about to be given to them, besides.
+
     Complexity: O(candidates).
     """
-    requests, room = 0, 0
+    requests, room = ahead, 0
     load_of, hears_engines = knowledge.loads.loads.get, bool(knowledge.signals.latest)
     for candidate in candidates:
         priors = candidate.priors

@@ -19,13 +19,14 @@ class Deferred:
     Attributes:
         tenant: Whose it is.
         place: What it is to be picked from; busy for one is busy for all that name it.
-        is_calm: Returns whether the workers there have room for it by now.
+        is_calm: Returns whether the workers there have room for it by now, behind so many requests
+            that were let in and are not placed yet.
         until_ns: Monotonic time at which it waits no longer.
     """
 
     tenant: str
     place: Hashable
-    is_calm: Callable[[], bool]
+    is_calm: Callable[[int], bool]
     until_ns: int
 
 
@@ -33,7 +34,7 @@ class WaitingRoom(Protocol):
     """Lets requests wait."""
 
     def entered(self, deferred: Deferred) -> AbstractAsyncContextManager[bool]:
-        """Wait, and then hold the door while the block runs.
+        """Wait, and then count as one that is not placed yet while the block runs.
 
         Returns:
             Whether the request may go on: False where there is no room, or its time is over.
@@ -47,7 +48,7 @@ class NoWaitingRoom:
     @asynccontextmanager
     async def entered(self, deferred: Deferred) -> AsyncIterator[bool]:
         """Return whether there is room."""
-        yield deferred.is_calm()
+        yield deferred.is_calm(0)
 
 
 class FairQueue:
@@ -83,8 +84,11 @@ class FairQueue:
         if not waiting:
             del self._by_tenant[deferred.tenant]
 
-    def take(self) -> Deferred | None:
+    def take(self, ahead: int) -> Deferred | None:
         """Return whoever is to be let in now, and take it out; its tenant's next turn comes last.
+
+        Args:
+            ahead: Requests that were let in and are not placed yet.
 
         Complexity: O(waiting), and one look per place.
         """
@@ -92,7 +96,7 @@ class FairQueue:
         for tenant, waiting in self._by_tenant.items():
             for deferred in waiting:
                 if deferred.place not in calm:
-                    calm[deferred.place] = deferred.is_calm()
+                    calm[deferred.place] = deferred.is_calm(ahead)
                 if calm[deferred.place]:
                     self._by_tenant.move_to_end(tenant)
                     self.remove(deferred)

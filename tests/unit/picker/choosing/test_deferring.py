@@ -3,11 +3,13 @@
 import asyncio
 
 from fleets import ChooserRig, fleet, question, row, tier, worker_set
+from pipeline_rig import director, key, pipeline
 
 from inferencecache.clock import NS_PER_MS, NS_PER_S
 from inferencecache.picker.choice import Choice, Outcome, QosClass, Refusal
 from inferencecache.picker.decisions import Ending
 from inferencecache.picker.fleet import PickerPolicy, PolicyRule, RuleAction
+from inferencecache.picker.pipeline import Director, Produced
 from inferencecache.settings.picker_choice import PickerChoiceSettings
 from inferencecache.transport.picker_waiting import DeferredRequests
 
@@ -19,9 +21,11 @@ SHED = (Outcome.POLICY_REJECTED, "shed=deferrable")
 class Deferring:
     """A chooser with a waiting room, whose worker is busy."""
 
-    def __init__(self, queue_max: int = 100, wait_ns: int = 60 * NS_PER_S) -> None:
+    def __init__(
+        self, queue_max: int = 100, wait_ns: int = 60 * NS_PER_S, plugins: Director | None = None
+    ) -> None:
         settings = PickerChoiceSettings(deferrable_wait_ns=wait_ns)
-        self.rig = ChooserRig(fleet(tier("t", TEN, OTHER)), settings=settings)
+        self.rig = ChooserRig(fleet(tier("t", TEN, OTHER)), plugins, settings)
         self.room = DeferredRequests(queue_max, self.rig.clock)
         self.rig.let_wait(self.room)
         self.busy = self.rig.load("ten:1", 9)
@@ -89,6 +93,43 @@ async def test_one_is_let_in_at_a_time_and_each_adds_its_load() -> None:
     await found.free(3)
     assert [task.done() for task in waiting].count(True) == 4
     for task in waiting:
+        task.cancel()
+
+
+class Slow:
+    """A producer that waits until it is let go."""
+
+    produces = (key("signal"),)
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.go = asyncio.Event()
+
+    async def produce(self, *_: object) -> Produced:
+        """Wait."""
+        self.asked += 1
+        await self.go.wait()
+        return Produced()
+
+
+async def test_those_that_are_not_placed_yet_count() -> None:
+    """Five of ten are busy, so four more find it calm, however long it takes to place them."""
+    slow = Slow()
+    found = Deferring(plugins=director(pipeline(slow=slow)))
+    for _ in range(4):
+        found.busy.pop().ended(Ending.ABORTED, None)
+    tasks = [found.ask() for _ in range(10)]
+    await settled()
+    assert (slow.asked, len(found.room)) == (4, 6)
+    tasks.pop(0).cancel()
+    await settled()
+    assert (slow.asked, len(found.room)) == (5, 5)
+    slow.go.set()
+    await settled()
+    assert found.rig.knowledge.loads.of("ten:1").requests == 9
+    await found.free(2)
+    assert (slow.asked, len(found.room)) == (7, 3)
+    for task in tasks:
         task.cancel()
 
 
