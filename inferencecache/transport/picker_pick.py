@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -17,13 +18,16 @@ from inferencecache.picker.choice import (
     Question,
     Refusal,
 )
-from inferencecache.picker.decisions import DecisionRecord, DecisionRecords
+from inferencecache.picker.decisions import AbortReport, DecisionRecord, DecisionRecords
 from inferencecache.picker.request import BadBodyError
 from inferencecache.service.pick import PickAnswer, PickPlane
 from inferencecache.transport.picker_convert import pool_name, qos_class, shortened
 from inferencecache.transport.picker_metrics import PickerMetrics
 from inferencecache.transport.picker_reader import BodyReader
 from inferencecache.transport.structured_log import EventLog
+
+_TOO_LATE: Final = AbortReport(reason="NOT_DISPATCHED", detail="the caller has given up")
+"""Nobody hears of the answer, so nobody would ever report how it went."""
 
 
 class _Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +107,10 @@ class PickRunner:
         except BaseException:
             self.plane.drop(body)
             raise
-        duration_ns = self.clock.monotonic_ns() - started_ns
+        now_ns = self.clock.monotonic_ns()
+        if asked.deadline_ns is not None and now_ns >= asked.deadline_ns:
+            self.plane.abort(answer.response_id, _TOO_LATE)
+        duration_ns = now_ns - started_ns
         self.metrics.picked(answer.outcome, answer.tier, asked.qos, duration_ns)
         self._record(asked, answer, chosen, duration_ns)
         return answer

@@ -7,7 +7,7 @@ import grpc
 import pytest
 from served_picker import MIB, PROMPT, SMALL, ServedPicker, refused, serve_picker, until
 
-from inferencecache.clock import NS_PER_MS, ManualClock
+from inferencecache.clock import NS_PER_MS, NS_PER_S, ManualClock
 from inferencecache.kinference.v1 import picker_pb2 as pb
 from inferencecache.picker.choice import (
     Choice,
@@ -152,6 +152,24 @@ async def test_a_pick_that_is_given_up_leaves_nothing() -> None:
         async with refused(USED):
             await served.pick(pushed.stream_id)
         assert len(served.picker.plane.decisions) == 0
+
+
+async def test_what_comes_too_late_for_its_caller_leaves_nothing() -> None:
+    """B36: nobody hears where it goes, so nobody would say how that ended."""
+    clock, chooser = ManualClock(1), Scripted(local())
+    chooser.may_answer.clear()
+    async with serve_picker(clock=clock, chooser=chooser, ticks=False) as served:
+        pushed = await served.push(PROMPT)
+        request = pb.PickRequest(body_stream_id=pushed.stream_id)
+        call = served.stub.Pick(request, timeout=60)
+        await until(lambda: bool(chooser.questions))
+        clock.advance_ns(61 * NS_PER_S)
+        chooser.may_answer.set()
+        picked = await call
+        assert not await served.abort(picked.response_id)
+        plane = served.picker.plane
+        assert (len(plane.decisions), plane.decisions.in_flight.total) == (0, 0)
+        assert served.buffered_bytes == 0
 
 
 async def test_ids_expire() -> None:
