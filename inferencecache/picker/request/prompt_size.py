@@ -82,6 +82,8 @@ def _has_many_parts(prompts: bytes) -> bool:
     if prompts.count(b'"') > 2 * _PARTS_MAX:
         return True
     around_texts = b"".join(prompts.split(b'"')[::2])
+    if around_texts.count(b"[") > _PARTS_MAX:
+        return True
     return _INNER_LIST.sub(b"", around_texts).count(b",") >= _PARTS_MAX
 
 
