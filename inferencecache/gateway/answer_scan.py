@@ -17,6 +17,7 @@ from inferencecache.gateway.answer_facts import AnswerFacts
 
 _STREAM: Final = "text/event-stream"
 _DOCUMENT: Final = "application/json"
+_BLANK: Final = (b"", b"\r")
 _CHOICES: Final = b'"choices"'
 _DATA: Final = b"data:"
 _EVENT: Final = b"event:"
@@ -98,7 +99,10 @@ class AnswerScan:
     def _feed_lines(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
         for line in lines:
-            self._end_line(line)
+            if line not in _BLANK or self._rest or self._is_skipping:
+                self._end_line(line)
+            else:
+                self._event = b""
         if self._is_skipping or len(self._rest) + len(rest) > self._bytes_max:
             self._is_skipping = True
             self._rest.clear()

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -181,6 +182,16 @@ def test_many_usages_in_one_document_are_no_work(piece: bytes) -> None:
         lines.append(lines_run(scan.finish))
         assert scan.facts == facts("", 7, 0, None)
     assert lines[1] <= lines[0] + 10
+
+
+@pytest.mark.parametrize("blank", [b"\n", b"\r\n"])
+def test_blank_lines_are_little_work(blank: bytes) -> None:
+    """A stream may be nothing else; they end an event all the same."""
+    scan = AnswerScan(STREAM, 4_096)
+    scan.feed(b"event: message_stop\n")
+    assert lines_run(partial(scan.feed, blank * 1_000)) < 5_000
+    scan.feed(events(chunk("a")))
+    assert scan.chunks == 1
 
 
 @pytest.mark.parametrize("data", [{"error": {"message": "out of memory"}}, {}])
