@@ -17,6 +17,7 @@ from inferencecache.transport.tokenize_engine import EngineTokenizer
 from inferencecache.transport.tokenize_reader import PromptReaderParts, TokenizingReader
 from inferencecache.transport.tokenize_shelf import TokenizerShelf
 from inferencecache.transport.tokenize_watch import TokenizeWatch
+from inferencecache.transport.work_threads import WorkThreads
 
 _SECRET_BYTES: Final = 32
 _BYTES_PER_TOKEN: Final = PickerChoiceSettings().bytes_per_token
@@ -42,14 +43,15 @@ class PickerPrompts:
         log: EventLog,
         bytes_per_token: int = _BYTES_PER_TOKEN,
     ) -> None:
-        self._threads = ThreadPoolExecutor(settings.threads_max, "tokenize")
+        self._threads = WorkThreads(settings.threads_max, "tokenize")
+        self._loading = ThreadPoolExecutor(settings.threads_max, "load-tokenizer")
         self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
         self.reader = TokenizingReader(
             PromptReaderParts(
                 settings=settings,
                 bytes_per_token=bytes_per_token,
                 clock=clock,
-                shelf=TokenizerShelf(settings, clock, log, self._threads),
+                shelf=TokenizerShelf(settings, clock, log, self._loading),
                 engines=EngineTokenizer(
                     self._session,
                     settings.timeout_ns / NS_PER_S,
@@ -74,4 +76,5 @@ class PickerPrompts:
         """Let go of everything; a tokenization that runs in a thread is not waited for."""
         await self.reader.stop()
         await self._session.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.stop()
+        self._loading.shutdown(wait=False, cancel_futures=True)

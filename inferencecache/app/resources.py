@@ -183,7 +183,7 @@ class Resources:
         self._problem = ""
         if found == self._found:
             return ReloadOutcome.UNCHANGED
-        with collections_paused():
+        with collections_paused:
             await self._reload(found)
         return ReloadOutcome.CHANGED
 

@@ -12,8 +12,7 @@ wants them and end with the last, in whatever order pieces end.
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -26,6 +25,8 @@ _SWITCH_INTERVAL_S: Final = 0.0005
 class _Shared:
     """A state of the process that several pieces of work may want at a time.
 
+    Each has it for the length of a ``with`` block.
+
     Args:
         begin: Brings it about and returns what undoes it.
     """
@@ -36,20 +37,17 @@ class _Shared:
         self._wanted = 0
         self._undo: Undo = _nothing
 
-    @contextmanager
-    def wanted(self) -> Iterator[None]:
-        """Have it for the length of a ``with`` block."""
+    def __enter__(self) -> None:
         with self._lock:
             if not self._wanted:
                 self._undo = self._begin()
             self._wanted += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._wanted -= 1
-                if not self._wanted:
-                    self._undo()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._wanted -= 1
+            if not self._wanted:
+                self._undo()
 
 
 def _nothing() -> None:
@@ -69,13 +67,13 @@ def _shorten_turns() -> Undo:
     return lambda: sys.setswitchinterval(interval_s)
 
 
-collections_paused = _Shared(_rest_collector).wanted
-"""Returns a context in which no garbage is collected anywhere in the process."""
+collections_paused: Final = _Shared(_rest_collector)
+"""A context in which no garbage is collected anywhere in the process."""
 
-_short_turns = _Shared(_shorten_turns).wanted
+_short_turns: Final = _Shared(_shorten_turns)
 
 
 def giving_way(work: Callable[[], ResultT]) -> ResultT:
     """Return the result of *work*, done in this thread while another one runs the event loop."""
-    with collections_paused(), _short_turns():
+    with collections_paused, _short_turns:
         return work()

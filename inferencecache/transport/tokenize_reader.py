@@ -7,7 +7,6 @@ an exception.
 
 import asyncio
 from collections.abc import Iterable
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -69,6 +68,7 @@ from inferencecache.transport.tokenize_work import (
     in_task,
     in_thread,
 )
+from inferencecache.transport.work_threads import WorkThreads
 
 MISSING: Final = NoBlocks(why="tokenizer_missing")
 UNREADABLE: Final = NoBlocks(why="prompt_unreadable")
@@ -99,7 +99,7 @@ class PromptReaderParts:
     clock: Clock
     shelf: TokenizerShelf
     engines: EngineTokenizer
-    threads: Executor
+    threads: WorkThreads
     watch: TokenizeWatch
     secret: bytes
 

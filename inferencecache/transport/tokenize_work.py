@@ -1,18 +1,20 @@
 """Tokenizations under way: each prompt once, never too many, none waited for too long.
 
 Rules of this file: from the end of work in a thread to whoever waits for it, the event loop turns
-twice and no task is made. A turn and a task cost more than what is new of many a conversation.
+twice and no task is made; and one timer is set for all who wait, that of the first of them to give
+up. A turn, a task and a timer each cost more than what is new of many a conversation.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from inferencecache.picker.prompt.blocks import NoBlocks, PromptBlocks
 from inferencecache.transport.giving_way import giving_way
+from inferencecache.transport.work_threads import WorkThreads
 
 ResultT = TypeVar("ResultT")
 Answer = PromptBlocks | NoBlocks
@@ -65,6 +67,8 @@ class TokenizeWork:
         self._waiting_max = waiting_max
         self._timeout_s = timeout_s
         self._running: dict[bytes, _Running] = {}
+        self._patience_s: dict[asyncio.Future[Answer], float] = {}
+        self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._running)
@@ -86,15 +90,20 @@ class TokenizeWork:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Answer] = loop.create_future()
         running.waiters[waiter] = None
-        timer = loop.call_later(self._timeout_s, _give_up, waiter)
+        self._patience_s[waiter] = give_up_s = loop.time() + self._timeout_s
+        if self._timer is None:
+            self._timer = loop.call_at(give_up_s, self._give_up)
         try:
             return await waiter
         finally:
-            timer.cancel()
+            del self._patience_s[waiter]
             del running.waiters[waiter]
 
     async def stop(self) -> None:
         """End all of it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         running, self._running = self._running, {}
         for work in running.values():
             work.begun.cancel()
@@ -116,14 +125,20 @@ class TokenizeWork:
                 if not waiter.done():
                     waiter.set_result(answer)
 
-
-def _give_up(waiter: asyncio.Future[Answer]) -> None:
-    if not waiter.done():
-        waiter.set_result(TIMEOUT)
+    def _give_up(self) -> None:
+        """Answer whoever has waited for long enough; they have all begun in order."""
+        self._timer, loop = None, asyncio.get_running_loop()
+        now_s = loop.time()
+        for waiter, give_up_s in self._patience_s.items():
+            if give_up_s > now_s:
+                self._timer = loop.call_at(give_up_s, self._give_up)
+                return
+            if not waiter.done():
+                waiter.set_result(TIMEOUT)
 
 
 def in_thread(
-    threads: Executor, compute: Callable[[], ResultT], settle: Callable[[ResultT], Answer]
+    threads: WorkThreads, compute: Callable[[], ResultT], settle: Callable[[ResultT], Answer]
 ) -> Begin:
     """Return what begins work in a thread.
 
@@ -136,15 +151,21 @@ def in_thread(
     def begin(finish: Finish) -> Begun:
         loop = asyncio.get_running_loop()
 
-        def tell(work: Future[ResultT]) -> None:
+        def work() -> None:
+            try:
+                make = partial(settle, giving_way(compute))
+            except BaseException as error:  # noqa: BLE001 - is raised where somebody waits for it
+                make = partial(_raised, error)
             with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-                loop.call_soon_threadsafe(finish, lambda: settle(work.result()))
+                loop.call_soon_threadsafe(finish, make)
 
-        work = threads.submit(giving_way, compute)
-        work.add_done_callback(tell)  # which the work keeps, so it must not keep the work
-        return work
+        return threads.begin(work)
 
     return begin
+
+
+def _raised(error: BaseException) -> Answer:
+    raise error
 
 
 def in_task(

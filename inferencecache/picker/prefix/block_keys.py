@@ -78,10 +78,8 @@ def block_keys(
     blocks = -(-stretch_tokens_min // block_tokens)
     whole = len(hashes) // KEY_BYTES * KEY_BYTES
     kept = memoryview(hashes)[:whole].cast("Q")[blocks - 1 :: blocks]
-    keys = kept.tobytes()
-    if len(kept) > FINE_STRETCHES:
-        coarse = kept[FINE_STRETCHES + COARSE - 1 :: COARSE].tobytes()
-        keys = keys[: FINE_STRETCHES * KEY_BYTES] + coarse
+    coarse = kept[FINE_STRETCHES + COARSE - 1 :: COARSE]
+    keys = kept[:FINE_STRETCHES].tobytes() + coarse.tobytes()
     return BlockKeys(_set_apart(keys, _seed(domain)), blocks * block_tokens)
 
 

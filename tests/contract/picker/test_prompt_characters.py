@@ -42,12 +42,11 @@ async def test_characters_of_many_turns_are_written_beside_the_loop() -> None:
         prompt_rig(threads_max=1) as rig,
         prompt_rig(token_ids_inline_bytes_max=1_000_000) as at_once,
     ):
-        blocked = asyncio.get_running_loop().run_in_executor(rig.prompts._threads, released.wait)
+        rig.prompts._threads.begin(released.wait)
         long = asyncio.create_task(rig.characters(many))
         short = await rig.characters(chat(("user", LONG[:9_000])))
         assert not long.done()
         released.set()
-        await blocked
 
         assert (await long).prompt_tokens == (await at_once.characters(many)).prompt_tokens == 5_250
         assert short.prompt_tokens > 2_000
@@ -58,11 +57,10 @@ async def test_characters_that_take_too_long_are_missing_until_they_are_there() 
     """As tokens that take too long are."""
     many, released = chat(*[("user", "a")] * 3_000), Event()
     async with prompt_rig(threads_max=1, timeout_ns=20_000_000) as rig:
-        blocked = asyncio.get_running_loop().run_in_executor(rig.prompts._threads, released.wait)
+        rig.prompts._threads.begin(released.wait)
         found = await rig.prompts.reader.characters(question(many), row("m"))
         assert found == NoBlocks(why="tokenizer_timeout")
         released.set()
-        await blocked
         await until(lambda: not rig.prompts.reader._work)
 
         assert (await rig.characters(many)).prompt_tokens == 5_250

@@ -73,7 +73,9 @@ async def test_nothing_of_a_body_lives_on_with_its_blocks(tmp_path: Path, body: 
             found = await rig.prompts.reader.blocks(asked, members, members.models[0])
             assert isinstance(found, PromptBlocks)
             await rig.prompts.reader.characters(asked, members.models[0])
-            await asyncio.get_running_loop().run_in_executor(rig.prompts._threads, int)
+            done = Event()
+            rig.prompts._threads.begin(done.set)
+            assert done.wait(30), "the thread has gone on"
             del asked, top_level
             assert keys() is None
         finally:
@@ -222,11 +224,10 @@ async def test_a_tokenization_that_takes_too_long_is_there_for_the_next(tmp_path
     async with prompt_rig(threads_max=1, timeout_ns=20_000_000) as rig:
         while isinstance(await rig.blocks({"model": "m", "prompt": "load"}, members), NoBlocks):
             assert rig.prompts.reader._parts.shelf._slots, "it is being loaded"
-        blocked = asyncio.get_running_loop().run_in_executor(rig.prompts._threads, released.wait)
+        rig.prompts._threads.begin(released.wait)
         assert await rig.why(chat(("user", LONG)), members) == ("tokenizer_timeout", False)
         assert await rig.why(chat(("user", LONG)), members) == ("tokenizer_timeout", False)
         released.set()
-        await blocked
         await until(lambda: not rig.prompts.reader._work)
         await rig.exact(chat(("user", LONG)), members)
 
@@ -242,12 +243,11 @@ async def test_more_than_may_wait_go_without_at_once(tmp_path: Path) -> None:
     members, released = engines(tokenizer=tmp_path), Event()
     async with prompt_rig(threads_max=1, waiting_max=1) as rig:
         await rig.exact({"model": "m", "prompt": "load"}, members)
-        blocked = asyncio.get_running_loop().run_in_executor(rig.prompts._threads, released.wait)
+        rig.prompts._threads.begin(released.wait)
         first = asyncio.create_task(rig.exact(chat(("user", LONG)), members))
         await asyncio.sleep(0)
         assert await rig.why(chat(("user", f"{LONG}!")), members) == ("tokenizer_timeout", False)
         released.set()
-        await blocked
 
         assert (await first).prompt_tokens > 1_000
 

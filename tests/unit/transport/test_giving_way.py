@@ -32,8 +32,8 @@ def test_collections_rest_and_go_on() -> None:
 def test_pieces_that_overlap_end_in_any_order(*, first_ends_first: bool) -> None:
     """Collections rest until the last has ended, then everything is as it was."""
     first, second = ExitStack(), ExitStack()
-    first.enter_context(collections_paused())
-    second.enter_context(collections_paused())
+    first.enter_context(collections_paused)
+    second.enter_context(collections_paused)
     endings = [first, second] if first_ends_first else [second, first]
     endings[0].close()
     assert not gc.isenabled()

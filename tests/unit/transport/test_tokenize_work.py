@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from threading import Event
+from threading import enumerate as running_threads
 from typing import Any
 
 import pytest
@@ -19,9 +19,11 @@ from inferencecache.transport.tokenize_work import (
     in_task,
     in_thread,
 )
+from inferencecache.transport.work_threads import WorkThreads
 
 DONE = NoBlocks(why="done")
 FOREVER_S = 600.0
+THREAD = "tokenize-work"
 
 
 def settled(why: str) -> Answer:
@@ -30,16 +32,20 @@ def settled(why: str) -> Answer:
 
 
 @asynccontextmanager
-async def threads(gate: Event) -> AsyncIterator[ThreadPoolExecutor]:
+async def threads(gate: Event) -> AsyncIterator[WorkThreads]:
     """Provide one thread, and let it end."""
-    with ThreadPoolExecutor(1) as executor:
-        try:
-            yield executor
-        finally:
-            gate.set()
+    executor = WorkThreads(1, THREAD)
+    try:
+        yield executor
+    finally:
+        gate.set()
+        executor.stop()
+        for thread in running_threads():
+            if thread.name.startswith(THREAD):
+                thread.join()
 
 
-def gated(executor: ThreadPoolExecutor, gate: Event, why: str = "done") -> Begin:
+def gated(executor: WorkThreads, gate: Event, why: str = "done") -> Begin:
     """Return work in a thread that ends when *gate* is open."""
 
     def compute() -> str:
@@ -101,6 +107,32 @@ async def test_work_that_takes_too_long_goes_on() -> None:
         assert len(work) == 1
         gate.set()
         await gone(work)
+
+
+async def test_each_gives_up_when_its_own_time_is_over() -> None:
+    """Also who begins to wait while others do, of whom one has gone and one has its answer."""
+    timeout_s = 0.05
+    work, quick = TokenizeWork(3, timeout_s), TokenizeWork(1, timeout_s / 2)
+    gate, open_gate = Event(), Event()
+    loop, waited_s = asyncio.get_running_loop(), list[float]()
+    open_gate.set()
+
+    async def wait(name: bytes) -> None:
+        started_s = loop.time()
+        assert await work.answer(name, gated(executor, gate)) is TIMEOUT
+        waited_s.append(loop.time() - started_s)
+
+    async with threads(gate) as executor:
+        assert await work.answer(b"a", gated(executor, open_gate)) == DONE
+        gone = asyncio.create_task(work.answer(b"b", gated(executor, gate)))
+        await ready(work, 1)
+        gone.cancel()
+        first = asyncio.create_task(wait(b"b"))
+        assert await quick.answer(b"later", gated(executor, gate)) is TIMEOUT
+        await asyncio.gather(first, wait(b"b"), wait(b"c"))
+
+    assert len(waited_s) == 3
+    assert min(waited_s) >= timeout_s
 
 
 async def test_who_gives_up_takes_nothing_from_others() -> None:
