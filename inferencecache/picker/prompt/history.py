@@ -28,9 +28,8 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
-from itertools import accumulate, repeat
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from inferencecache.fingerprint import (
@@ -95,10 +94,6 @@ class Found(NamedTuple):
     number: int
 
 
-_FOUND: Final = partial(tuple.__new__, Found)
-"""Makes one as its own call does, but without a call of a Python function: a text has hundreds."""
-
-
 class Known(NamedTuple):
     """What is known of a text before it is tokenized.
 
@@ -128,7 +123,7 @@ class Histories:
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._marks: dict[bytes, Found] = {}
+        self._marks: dict[bytes, KnownText] = {}
         self._beginnings: dict[bytes, KnownText] = {}
         self._texts: OrderedDict[int, KnownText] = OrderedDict()
         self.used_bytes = 0
@@ -139,9 +134,9 @@ class Histories:
     def find(self, names: Sequence[bytes]) -> Found:
         """Return the last of the marks with these names that is known; changes nothing."""
         for name in reversed(names):
-            found = self._marks.get(name)
-            if found is not None:
-                return found
+            text = self._marks.get(name)
+            if text is not None:
+                return Found(text, text.names.index(name))
         return NOTHING_KNOWN
 
     def find_beginning(self, names: Sequence[bytes]) -> KnownText | None:
@@ -164,8 +159,7 @@ class Histories:
         if len(text.names) > 1:  # without a mark nobody would find it
             self._texts[id(text)] = text
             self.used_bytes += text.size
-            marks = map(_FOUND, zip(repeat(text), range(1, len(text.names)), strict=False))
-            self._marks.update(zip(text.names[1:], marks, strict=True))
+            self._marks.update(dict.fromkeys(text.names[1:], text))
             if text.beginning:
                 self._beginnings[text.beginning] = text
         if former.number >= len(former.text.names) - _LATEST:
@@ -178,8 +172,7 @@ class Histories:
             return
         self.used_bytes -= text.size
         for name in text.names:
-            found = self._marks.get(name)
-            if found is not None and found.text is text:
+            if self._marks.get(name) is text:
                 del self._marks[name]
         if self._beginnings.get(text.beginning) is text:
             del self._beginnings[text.beginning]

@@ -72,8 +72,11 @@ def test_texts_that_part_do_not_mix(several: list[list[str]], block_tokens: int)
 def check_accounts(known: Histories) -> None:
     """Check that nothing is remembered twice, or after it was dropped."""
     assert known.used_bytes == sum(text.size for text in known._texts.values())
-    assert all(id(found.text) in known._texts for found in known._marks.values())
-    assert all(found.text.names[found.number] == name for name, found in known._marks.items())
+    assert all(id(text) in known._texts for text in known._marks.values())
+    for name, text in known._marks.items():
+        found = known.find([name])
+        assert found.text is text
+        assert text.names[found.number] == name
 
 
 def test_only_what_is_new_is_tokenized() -> None:
