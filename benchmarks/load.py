@@ -6,11 +6,10 @@ counted from when each was due; alone, and while 50 k new blocks a second come i
 entry per block, so that as many are evicted, plus 500 PREFIX_EVICTED a second. Seed:
 ``workload.SEED``. Budget: 10 s per phase.
 
-Server and clients share the machine's cores, so the clients are light ones, which leave the server
-its own; latency under ingest is measured once more by gRPC's own for Python. What is the server's
-own shows beside the latencies: the processor time of the longest step of its handlers, and how long
-it waited for a core. What the library and the machine need by themselves shows in the same calls,
-same bytes, to handlers that do nothing.
+Server and clients share the machine's cores. What is the server's own shows beside the latencies:
+the processor time of the longest step of its handlers, and how long it waited for a core. What the
+library and the machine need by themselves shows in the same calls, same bytes, to handlers that do
+nothing.
 """
 
 from collections.abc import Iterator
@@ -102,25 +101,12 @@ def _phase(options: Options, server: Serving, count: int, shape: str) -> Iterato
         value=max(each["longest_ms"] for each in steps.values()),
         note=_steps_note(steps),
     )
-    if shape:
-        yield _by_grpc(options, server, count, shape)
     busy = _load(options, server, count, shape, 0)
     yield Row(
         what=f"LookupRoute throughput, 16 under way{name}",
         unit="1/s",
         value=busy.gateway["per_s"],
         note=_note(busy),
-    )
-
-
-def _by_grpc(options: Options, server: Serving, count: int, shape: str) -> Row:
-    """Return the latency that gRPC's own clients see, which take more of the machine."""
-    seen = _load(options, server, count, shape, LOOKUPS_PER_S, "--by-grpc")
-    return Row(
-        what=f"... as gRPC's own client for Python sees it, {LOOKUPS_PER_S}/s, p99",
-        unit="ms",
-        value=seen.gateway["p99_ms"],
-        note=_note(seen),
     )
 
 
@@ -177,5 +163,4 @@ def _note(phase: _Seen) -> str:
             f"ingested {produced['blocks_per_s']:,.0f} blocks/s, "
             f"{produced['events_per_s']:.0f} events/s, {produced['errors']} failed"
         )
-    shares = " and ".join(f"{each['core_share']:.0%}" for each in (seen, produced) if each)
-    return "; ".join([*parts, phase.use, f"clients {shares}"])
+    return "; ".join([*parts, phase.use])

@@ -3,8 +3,7 @@
 Every update is one new chain of 512 blocks, as one entry per block or as one chain entry; messages
 are made before the clock starts. The chains that the gateway looks up are reported again three
 times per turnover of the index, or they would be evicted as its oldest. With ``--empty`` the same
-bytes go to handlers that do nothing; with ``--by-grpc`` they come from gRPC's own client for
-Python, as those of the fill always do. Prints what was sent, as JSON.
+bytes go to handlers that do nothing. Prints what was sent, as JSON.
 """
 
 import argparse
@@ -12,13 +11,12 @@ import asyncio
 import gc
 import json
 import math
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from time import perf_counter, process_time
+from collections.abc import AsyncIterator, Iterator
+from time import perf_counter
 
 import grpc
 import uvloop
 
-from benchmarks.load_calls import Calls, load_calls
 from benchmarks.messages import (
     EMPTY_CALL,
     EMPTY_STREAM,
@@ -30,14 +28,14 @@ from benchmarks.messages import (
     evicted_bytes,
 )
 from benchmarks.starting_line import wait_for_go
-from benchmarks.wire import RefusedError
 from benchmarks.workload import CHAIN_BLOCKS, LOOKED_UP, SEED, chains
 
+UnaryCall = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 REPLICAS = 8
 _REFRESHES_PER_TURNOVER = 3
 
 
-async def fill(target: str, count: int) -> dict[str, object]:
+async def fill(channel: grpc.aio.Channel, count: int) -> dict[str, object]:
     """Report *count* chains as fast as they are taken."""
     wait_for_go()
     started = perf_counter()
@@ -46,12 +44,11 @@ async def fill(target: str, count: int) -> dict[str, object]:
         for number, chain in enumerate(chains(count)):
             yield chain_bytes(f"replica-{number % REPLICAS}", chain)
 
-    async with grpc.aio.insecure_channel(target) as channel:
-        await channel.stream_unary(REPORT_CACHE_STATE, as_bytes, as_bytes)(updates())
+    await channel.stream_unary(REPORT_CACHE_STATE, as_bytes, as_bytes)(updates())
     return {"blocks_per_s": count * CHAIN_BLOCKS / (perf_counter() - started)}
 
 
-async def churn(calls: Calls, arguments: argparse.Namespace) -> dict[str, object]:
+async def churn(channel: grpc.aio.Channel, arguments: argparse.Namespace) -> dict[str, object]:
     """Report new chains and evict tails of them, each at its rate."""
     make = chain_bytes if arguments.shape == "chain" else entries_bytes
     updates_per_s = arguments.blocks_per_s / CHAIN_BLOCKS
@@ -66,26 +63,24 @@ async def churn(calls: Calls, arguments: argparse.Namespace) -> dict[str, object
     gc.freeze()
     wait_for_go()
     schedule = sorted([*_evenly(updates, updates_per_s), *_refreshes(arguments)])
-    report, publish = _methods(arguments)
-    started, worked = perf_counter(), process_time()
+    started = perf_counter()
 
-    async def paced() -> None:
-        stream = calls.stream(report)
+    async def paced() -> AsyncIterator[bytes]:
         for due_s, update in schedule:
             await asyncio.sleep(max(0.0, started + due_s - perf_counter()))
-            await stream.put(update)
-        await stream.finish()
+            yield update
 
+    report, publish = _methods(arguments)
+    event = channel.unary_unary(publish, as_bytes, as_bytes)
     _, failed = await asyncio.gather(
-        paced(),
-        _publish(calls, publish, events, len(events) / arguments.seconds, started + 0.1),
+        channel.stream_unary(report, as_bytes, as_bytes)(paced()),
+        _publish(event, events, len(events) / arguments.seconds, started + 0.1),
     )
-    elapsed_s, worked_s = perf_counter() - started, process_time() - worked
+    elapsed_s = perf_counter() - started
     return {
         "blocks_per_s": count * CHAIN_BLOCKS / elapsed_s,
         "events_per_s": len(events) / elapsed_s,
         "errors": failed,
-        "core_share": worked_s / elapsed_s,
     }
 
 
@@ -109,31 +104,29 @@ def _refreshes(arguments: argparse.Namespace) -> Iterator[tuple[float, bytes]]:
     return _evenly(updates * rounds, len(updates) * rounds / arguments.seconds)
 
 
-async def _publish(
-    calls: Calls, path: str, events: list[bytes], rate: float, started: float
-) -> int:
+async def _publish(call: UnaryCall, events: list[bytes], rate: float, started: float) -> int:
     """Send each event when it is due; return how many failed."""
     pending = []
     for number, event in enumerate(events):
         await asyncio.sleep(max(0.0, started + number / rate - perf_counter()))
-        pending.append(asyncio.ensure_future(_outcome(calls.call(path, event))))
+        pending.append(asyncio.ensure_future(_outcome(call(event))))
     return sum(await asyncio.gather(*pending))
 
 
-async def _outcome(answer: Awaitable[bytes]) -> int:
+async def _outcome(call: grpc.aio.UnaryUnaryCall[bytes, bytes]) -> int:
     try:
-        await answer
-    except RefusedError:
+        await call
+    except grpc.aio.AioRpcError:
         return 1
     return 0
 
 
 async def run(arguments: argparse.Namespace) -> dict[str, object]:
     """Do what was asked."""
-    if arguments.fill:
-        return await fill(arguments.target, arguments.fill)
-    async with load_calls(arguments.target, by_grpc=arguments.by_grpc) as calls:
-        return await churn(calls, arguments)
+    async with grpc.aio.insecure_channel(arguments.target) as channel:
+        if arguments.fill:
+            return await fill(channel, arguments.fill)
+        return await churn(channel, arguments)
 
 
 def main() -> None:
@@ -146,7 +139,6 @@ def main() -> None:
     parser.add_argument("--blocks-per-s", type=float, default=50_000)
     parser.add_argument("--events-per-s", type=float, default=500)
     parser.add_argument("--empty", action="store_true", help="call handlers that do nothing")
-    parser.add_argument("--by-grpc", action="store_true", help="load by gRPC's own client")
     parser.add_argument("--shape", choices=("entries", "chain"), default="entries")
     print(json.dumps(uvloop.run(run(parser.parse_args()))))
 
