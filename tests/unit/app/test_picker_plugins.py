@@ -52,32 +52,28 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sys.modules.pop("own_plugins", None)
 
 
-def test_without_a_file_there_are_no_plugins() -> None:
-    """And nothing is imported."""
-    plugins = PickerPlugins(
+def without_a_file(choice: PickerChoiceSettings | None = None) -> PickerPlugins:
+    """Return the plugins of a picker that is told of none."""
+    return PickerPlugins(
         PickerPluginParts(
             settings=PickerPluginSettings(),
             resources=ResourceSettings(),
             clock=ManualClock(),
             log=Recorder(),
             log_interval_ns=0,
+            choice=choice or PickerChoiceSettings(),
         )
     )
-    assert plugins.director.profile_names == ()
+
+
+def test_without_a_file_there_are_no_plugins() -> None:
+    """And nothing is imported."""
+    assert without_a_file().director.profile_names == ()
 
 
 def test_prompts_are_believed_to_be_as_long_as_everywhere() -> None:
     """Plugins see as many tokens as estimates are made of."""
-    plugins = PickerPlugins(
-        PickerPluginParts(
-            settings=PickerPluginSettings(),
-            resources=ResourceSettings(),
-            clock=ManualClock(),
-            log=Recorder(),
-            log_interval_ns=0,
-            choice=PickerChoiceSettings(bytes_per_token=2),
-        )
-    )
+    plugins = without_a_file(PickerChoiceSettings(bytes_per_token=2))
     assert plugins.director.open(question(content=b"x" * 100)).request.prompt_tokens == 50
 
 
